@@ -1,0 +1,1 @@
+"""Limits as providers count them. Pure: every verb takes `now_us`."""

@@ -1,0 +1,13 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class RelayProjectConfig(AppConfig):
+    name = "relay_project"
+    verbose_name = _("Relay")
+
+    def ready(self) -> None:
+        from relay_project import checks, configuration
+
+        checks.register_checks()
+        configuration.watch()

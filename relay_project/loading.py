@@ -1,0 +1,287 @@
+"""Rows → `Configuration`, in a fixed number of queries: where the three apps' rows meet for the hot path."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from accounts.models import PersonalToken, Team, User
+from providers.contract import Credential
+from providers.models import Credential as CredentialRow
+from providers.models import Model, Provider
+from providers.presets import VENDORS
+from providers.sealing import UnsealError
+from relay_project.configuration import current_version
+from relay_project.snapshot import Caller, Configuration, ModelEntry, ProviderEntry, RoleEntry
+from scheduling.core.spec import (
+    ChargeRule,
+    Class,
+    CredentialSpec,
+    FairBy,
+    FlowSpec,
+    LaneRules,
+    Measure,
+    ModelSpec,
+    OnBriefRefusal,
+    OnDisconnect,
+    ProviderSpec,
+    RelaySpec,
+    SchedulerSpec,
+    Scope,
+    WindowKind,
+    WindowMode,
+    WindowSpec,
+)
+from scheduling.models import LaneProfile, LaneWindow, ModelOverride, RelayLimits, Role
+
+log = structlog.get_logger(__name__)
+
+SECOND_US = 1_000_000
+
+
+def load_configuration() -> Configuration:
+    """Read everything. The version is read first: a change made meanwhile is seen as a newer version next time."""
+    version = current_version()
+    providers = list(
+        Provider.objects.select_related("lane_profile").prefetch_related(
+            "credentials", "models", "lane_profile__windows", "lane_profile__overrides"
+        )
+    )
+    models = {entry.key: entry for provider in providers for entry in _model_entries(provider)}
+    return Configuration(
+        version=version,
+        callers=dict(_callers()),
+        providers={provider.slug: _provider_entry(provider) for provider in providers},
+        models=models,
+        models_by_name={entry.public_name: entry for entry in models.values()},
+        roles={role.name: role for role in _roles()},
+        scheduler=SchedulerSpec(
+            version=version,
+            relay=_relay_spec(RelayLimits.current()),
+            providers={provider.slug: _provider_spec(provider) for provider in providers},
+            flows=_flow_specs(),
+        ),
+    )
+
+
+def _callers() -> Iterable[tuple[str, Caller]]:
+    tokens = PersonalToken.objects.select_related("user", "team").filter(revoked_at=None, user__is_active=True)
+    for token in tokens:
+        yield token.sha256, caller_of_token(token)
+
+
+def caller_of_token(token: PersonalToken) -> Caller:
+    user = token.user
+    team_id = token.team_id or user.team_id
+    limits = [f"user:{user.pk}", f"token:{token.pk}", *([f"team:{team_id}"] if team_id else [])]
+    return Caller(
+        user_id=user.pk,
+        token_id=token.pk,
+        team_id=team_id,
+        flow=f"team:{token.team_id}" if token.team_id else f"user:{user.pk}",
+        limits=tuple(limits),
+        class_cap=Class[token.class_cap.upper()],
+        scopes=frozenset(token.scopes),
+        expires_wall_us=_wall_us(token.expires_at),
+        is_staff=user.is_staff,
+    )
+
+
+def caller_of_session(user: User) -> Caller:
+    """A signed-in person in the browser."""
+    limits = (f"user:{user.pk}", *([f"team:{user.team_id}"] if user.team_id else []))
+    return Caller(
+        user_id=user.pk,
+        token_id=None,
+        team_id=user.team_id,
+        flow=f"user:{user.pk}",
+        limits=limits,
+        scopes=frozenset({"chat", "models", "queue"}),
+        is_staff=user.is_staff,
+    )
+
+
+def _wall_us(moment: datetime | None) -> int | None:
+    return None if moment is None else round(moment.timestamp() * SECOND_US)
+
+
+def _model_entries(provider: Provider) -> Iterable[ModelEntry]:
+    for model in provider.models.all():
+        yield ModelEntry(
+            key=_key(provider, model),
+            public_name=model.public_name,
+            provider=provider.slug,
+            upstream_name=model.upstream_name,
+            enabled=model.enabled and provider.enabled,
+            context_window=model.context_window,
+            max_output=model.max_output,
+            capabilities=frozenset(model.capabilities),
+            input_microusd_per_mtok=model.input_microusd_per_mtok,
+            output_microusd_per_mtok=model.output_microusd_per_mtok,
+            cached_input_microusd_per_mtok=model.cached_input_microusd_per_mtok,
+            created_s=int(model.created_at.timestamp()),
+        )
+
+
+def _key(provider: Provider, model: Model) -> str:
+    return f"{provider.slug}/{model.upstream_name}"
+
+
+def _provider_entry(provider: Provider) -> ProviderEntry:
+    vendor = VENDORS.get(provider.vendor)
+    return ProviderEntry(
+        slug=provider.slug,
+        name=provider.name,
+        vendor=provider.vendor,
+        dialect=provider.dialect,
+        base_url=provider.base_url.rstrip("/"),
+        enabled=provider.enabled,
+        credentials=dict(_unsealed(provider)),
+        headers=dict(vendor.headers) if vendor else {},
+        silence_s=vendor.adapter_cap_s if vendor else None,
+    )
+
+
+def _unsealed(provider: Provider) -> Iterable[tuple[str, Credential]]:
+    for row in _usable_keys(provider):
+        try:
+            yield str(row.pk), Credential(id=str(row.pk), label=row.label, key=row.key)
+        except UnsealError as error:
+            # Loud, and only this key: the others go on. The system check and the admin show it too.
+            log.error("an API key cannot be unsealed", provider=provider.slug, label=row.label, why=str(error))
+
+
+def _usable_keys(provider: Provider) -> list[CredentialRow]:
+    return [row for row in provider.credentials.all() if row.enabled]
+
+
+def _provider_spec(provider: Provider) -> ProviderSpec:
+    profile = provider.lane_profile
+    rules = None if profile is None else _rules(profile, None, _windows(profile, None))
+    return ProviderSpec(
+        key=provider.slug,
+        rules=rules,
+        models={} if profile is None else {spec.key: spec for spec in _model_specs(provider, profile)},
+        credentials=tuple(_credential_spec(provider, row) for row in _usable_keys(provider)),
+        paused=provider.paused,
+        pause_message=provider.pause_message,
+    )
+
+
+def _credential_spec(provider: Provider, row: CredentialRow) -> CredentialSpec:
+    bound = next((model for model in provider.models.all() if model.pk == row.bound_model_id), None)
+    return CredentialSpec(
+        id=str(row.pk),
+        quota_group=row.quota_group,
+        lanes=row.lanes,
+        model=None if bound is None else _key(provider, bound),
+        paused=row.paused,
+    )
+
+
+def _model_specs(provider: Provider, profile: LaneProfile) -> Iterable[ModelSpec]:
+    overrides = {override.model_id: override for override in profile.overrides.all()}
+    for model in provider.models.all():
+        override = overrides.get(model.pk)
+        yield ModelSpec(
+            key=_key(provider, model),
+            limit_group=model.limit_group or _key(provider, model),
+            rules=_rules(profile, override, _windows(profile, override)),
+            paused=model.paused,
+            pause_message=model.pause_message,
+        )
+
+
+def _windows(profile: LaneProfile, override: ModelOverride | None) -> tuple[WindowSpec, ...]:
+    """The profile's windows; a model with windows of its own has those in place of the profile's model windows."""
+    by_override: dict[int | None, list[WindowSpec]] = defaultdict(list)
+    for row in profile.windows.all():
+        by_override[row.model_override_id].append(_window_spec(row))
+    own = by_override[override.pk] if override is not None else []
+    general = by_override[None]
+    if own:
+        general = [window for window in general if window.scope is not Scope.MODEL]
+    return tuple(general + own)
+
+
+def _window_spec(row: LaneWindow) -> WindowSpec:
+    return WindowSpec(
+        measure=Measure(row.measure),
+        limit=row.limit,
+        kind=WindowKind(row.kind),
+        window_us=(row.window_s or 0) * SECOND_US,
+        period=row.period,
+        zone=row.zone,
+        scope=Scope(row.scope),
+        mode=WindowMode(row.mode),
+        slice_us=(row.slice_s or 0) * SECOND_US,
+    )
+
+
+def _rules(profile: LaneProfile, override: ModelOverride | None, windows: tuple[WindowSpec, ...]) -> LaneRules:
+    def figure(name: str) -> Any:
+        own = getattr(override, name, None) if override is not None else None
+        return getattr(profile, name) if own is None else own
+
+    def whole_us(name: str, unit_us: int = SECOND_US) -> int:
+        return (figure(name) or 0) * unit_us
+
+    return LaneRules(
+        lanes=profile.lanes,
+        lanes_per_model=figure("lanes_per_model"),
+        max_waiting=profile.max_waiting,
+        wait_timeout_us=whole_us("wait_timeout_s"),
+        run_timeout_us=whole_us("run_timeout_s"),
+        windows=windows,
+        burst=whole_us("burst", 1),
+        guard_us=whole_us("guard_ms", 1000),
+        charge_rule=ChargeRule(figure("charge_rule")),
+        fair_by=FairBy(figure("fair_by")),
+        on_brief_refusal=OnBriefRefusal(figure("on_brief_refusal")),
+        on_disconnect=OnDisconnect(figure("on_disconnect")),
+        drain_us=whole_us("drain_s"),
+        brief_default_us=whole_us("brief_default_s"),
+        used_up_default_us=whole_us("used_up_default_s"),
+        adaptive=bool(figure("adaptive")),
+        answer_cap=bool(figure("answer_cap")),
+        answer_cap_streams=bool(figure("answer_cap_streams")),
+    )
+
+
+def _relay_spec(limits: RelayLimits) -> RelaySpec:
+    return RelaySpec(max_running=limits.max_running, max_inside=limits.max_inside)
+
+
+def _flow_specs() -> Mapping[str, FlowSpec]:
+    rows: list[tuple[str, User | Team | PersonalToken]] = [
+        *((f"user:{user.pk}", user) for user in User.objects.filter(is_active=True)),
+        *((f"team:{team.pk}", team) for team in Team.objects.all()),
+        *((f"token:{token.pk}", token) for token in PersonalToken.objects.filter(revoked_at=None)),
+    ]
+    return {
+        key: FlowSpec(
+            key=key,
+            weight=getattr(row, "weight", 1),
+            concurrency=row.max_concurrent,
+            rpm=row.rpm,
+            tpm=row.tpm,
+        )
+        for key, row in rows
+    }
+
+
+def _roles() -> Iterable[RoleEntry]:
+    roles = Role.objects.filter(enabled=True).prefetch_related("candidates__model__provider")
+    for role in roles:
+        ordered = sorted(role.candidates.all(), key=lambda candidate: candidate.position)
+        yield RoleEntry(
+            name=role.name,
+            description=role.description,
+            strategy=role.strategy,
+            patience_s=float(role.patience_s),
+            candidates=tuple(candidate.model.key for candidate in ordered),
+        )

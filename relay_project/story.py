@@ -1,0 +1,241 @@
+"""What happened to one request, from arrival to its end: one usage row, written exactly once.
+
+A story is told in plain, synchronous steps, so that it can be ended from the `finally` of a cancelled task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from scheduling.coordinator import Lease
+from scheduling.core.estimate import estimate_tokens
+
+from accounts.outbox.record import UsageRecord
+from accounts.outcomes import Outcome
+from providers.contract import AnswerFacts, Usage
+from relay_project.calls import Call
+from relay_project.errors import ProviderSaidNo
+from relay_project.problems import problem_of
+from relay_project.refusal_codes import outcome_of
+from relay_project.rendering import Hearer
+from relay_project.snapshot import ModelEntry
+from scheduling.clock import Clock
+from scheduling.errors import Rejection
+
+OUTCOME_OF_REJECTION: Mapping[str, Outcome] = {
+    "provider_queue_timeout": Outcome.QUEUE_TIMEOUT,
+    "queue_evicted": Outcome.EVICTED,
+    "ticket_cancelled": Outcome.EVICTED,
+}
+LETTERS_PER_TOKEN = 4.4  # of plain output text, where no usage was reported (SCHEDULING §5)
+
+
+class Books(Protocol):
+    """Where rows go (`accounts.outbox.Outbox`)."""
+
+    def intend(self, record: UsageRecord) -> None: ...
+
+    def settle(self, record: UsageRecord) -> None: ...
+
+
+@dataclass(slots=True)
+class _Attempt:
+    provider: str
+    model: str
+    credential: str
+    started_us: int
+    run_us: int = 0
+    outcome: str = ""
+    reason: str = ""
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "provider": self.provider,
+            "model": self.model,
+            "credential": self.credential,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "run_ms": self.run_us // 1000,
+        }
+
+
+class Story:
+    def __init__(self, call: Call, books: Books, clock: Clock) -> None:
+        self._call = call
+        self._books = books
+        self._clock = clock
+        self._began_wall_us = clock.wall_us()
+        self._began_us = clock.now_us()
+        self._attempts: list[_Attempt] = []
+        self._queue_us = 0
+        self._pace_us = 0
+        self._first_content_us: int | None = None
+        self._closed = False
+        self._model: ModelEntry | None = None
+        self._usage: Usage | None = None
+        self._measured = ""
+        self.role = ""
+        self.klass = ""
+        self.stream = False
+        self.prompt_text: Any = str  # called only if an estimate is needed
+
+    @property
+    def hearer(self) -> Hearer:
+        return self._call.hearer
+
+    @property
+    def model_name(self) -> str:
+        """Public name of the model that is answering."""
+        return self._model.public_name if self._model else ""
+
+    @property
+    def attempts(self) -> int:
+        return len(self._attempts)
+
+    @property
+    def queue_ms(self) -> int:
+        return self._queue_us // 1000
+
+    @property
+    def waited_us(self) -> int:
+        """Since arrival."""
+        return self._clock.now_us() - self._began_us
+
+    def granted(self, lease: Lease, model: ModelEntry, credential: str) -> None:
+        """A place on the lanes: the attempt is about to be sent. The intent makes a later crash visible."""
+        self._queue_us += lease.queue_us
+        self._pace_us += lease.pace_us
+        self._model = model
+        self._attempts.append(_Attempt(model.provider, model.public_name, credential, self._clock.now_us()))
+        if len(self._attempts) == 1:
+            self._books.intend(self._record(outcome=""))
+
+    def first_content(self) -> None:
+        if self._first_content_us is None:
+            self._first_content_us = self._clock.now_us()
+
+    def attempt_ended(self, outcome: Outcome, reason: str = "") -> None:
+        attempt = self._attempts[-1]
+        attempt.run_us = self._clock.now_us() - attempt.started_us
+        attempt.outcome, attempt.reason = outcome, reason
+
+    def answered(self, outcome: Outcome, facts: AnswerFacts, *, reason: str = "", whole: bool) -> None:
+        """The answer has ended. `whole`: the caller got all there was, so that reported usage is complete."""
+        self._take_usage(facts, whole=whole)
+        self.attempt_ended(outcome, reason)
+        self.close(outcome, reason=reason, stage="provider" if reason else "", http_status=200)
+
+    def rejected(self, error: Rejection) -> None:
+        """Waiting that came to nothing counts as waiting too."""
+        self._queue_us += error.told.queue_us
+        self._pace_us += error.told.pace_us
+
+    def failed(self, error: Exception) -> None:
+        """No answer: the error the caller is told decides."""
+        problem = problem_of(error)
+        if isinstance(error, Rejection):
+            outcome = OUTCOME_OF_REJECTION.get(error.code, Outcome.REJECTED)
+        elif isinstance(error, ProviderSaidNo):
+            outcome = outcome_of(error.refusal)
+        else:
+            outcome = Outcome.RELAY_ERROR if problem.code == "internal" else Outcome.REJECTED
+        self.close(outcome, reason=problem.code, stage=problem.entry.stage, http_status=problem.entry.status)
+
+    def client_gone(self, facts: AnswerFacts | None = None) -> None:
+        """The caller left, in line or while running."""
+        if self._closed:
+            return
+        if facts is None and not self._attempts:
+            self._queue_us = self.waited_us
+        if facts is not None:
+            self._take_usage(facts, whole=False)
+        if self._attempts and not self._attempts[-1].outcome:
+            self.attempt_ended(Outcome.CLIENT_GONE)
+        self.close(Outcome.CLIENT_GONE, reason="client_gone", stage="request", http_status=499)
+
+    def close(self, outcome: Outcome, *, reason: str, stage: str, http_status: int) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._books.settle(self._record(outcome=outcome, reason=reason, stage=stage, http_status=http_status))
+
+    def _take_usage(self, facts: AnswerFacts, *, whole: bool) -> None:
+        """Measured if reported; else estimated from what was read, and marked so."""
+        self._usage = facts.usage
+        if facts.usage is None or facts.usage.completion_tokens is None:
+            self._usage = Usage(
+                prompt_tokens=estimate_tokens(self.prompt_text()),
+                completion_tokens=round(facts.content_chars / LETTERS_PER_TOKEN),
+            )
+            self._measured = "estimated" if whole else "partial"
+        else:
+            self._measured = "measured" if whole else "partial"
+
+    def _record(
+        self, *, outcome: str, reason: str = "", stage: str = "", http_status: int | None = None
+    ) -> UsageRecord:
+        usage = self._usage or Usage()
+        caller, model = self._call.caller, self._model
+        return UsageRecord(
+            request_id=self._call.id,
+            created_at_us=self._began_wall_us,
+            user_id=caller.user_id,
+            token_id=caller.token_id,
+            team_id=caller.team_id,
+            client=self._call.headers.get("user-agent", "")[:80],
+            role=self.role,
+            provider=model.provider if model else "",
+            model=model.public_name if model else "",
+            upstream_model=model.upstream_name if model else "",
+            klass=self.klass,
+            purpose=self._call.purpose,
+            outcome=outcome,
+            reason=reason,
+            stage=stage,
+            http_status=http_status,
+            stream=self.stream,
+            queue_ms=self._queue_us // 1000,
+            pace_ms=self._pace_us // 1000,
+            run_ms=sum(attempt.run_us for attempt in self._attempts) // 1000,
+            ttft_ms=self._ttft_ms(),
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cached_prompt_tokens=usage.cached_prompt_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            charged_tokens=_sum_of(usage),
+            cost_microusd=None if model is None else cost_microusd(model, usage),
+            measured=self._measured,
+            recovered=outcome == Outcome.RECOVERED,
+            attempts=tuple(attempt.row() for attempt in self._attempts),
+        )
+
+    def _ttft_ms(self) -> int | None:
+        """From the start of the attempt that answered to its first real output."""
+        if self._first_content_us is None or not self._attempts:
+            return None
+        return (self._first_content_us - self._attempts[-1].started_us) // 1000
+
+
+def _sum_of(usage: Usage) -> int | None:
+    if usage.prompt_tokens is None and usage.completion_tokens is None:
+        return None
+    return (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
+
+
+def cost_microusd(model: ModelEntry, usage: Usage) -> int | None:
+    """Whole microusd, rounded up; None where a price or a count is not known."""
+    prices = (model.input_microusd_per_mtok, model.output_microusd_per_mtok)
+    if None in prices or usage.prompt_tokens is None or usage.completion_tokens is None:
+        return None
+    cached = min(usage.cached_prompt_tokens or 0, usage.prompt_tokens)
+    cached_price = model.cached_input_microusd_per_mtok
+    input_price, output_price = prices[0] or 0, prices[1] or 0
+    total = (
+        (usage.prompt_tokens - cached) * input_price
+        + cached * (input_price if cached_price is None else cached_price)
+        + usage.completion_tokens * output_price
+    )
+    return -(-total // 1_000_000)

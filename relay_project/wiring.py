@@ -1,0 +1,148 @@
+"""Builds clock, coordinator, adapters and books once per process, and starts and stops them in order.
+
+There is one `RelayProcess` per serving process, bound to its event loop. Everything else asks `get_relay()`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
+
+import structlog
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import close_old_connections
+from scheduling.backends.memory import MemoryBackend
+from scheduling.coordinator import Coordinator
+
+from accounts.outbox.outbox import Outbox
+from accounts.usage import write_rows
+from providers.adapters.openai_chat.adapter import OpenAIChatAdapter
+from providers.contract import Adapter
+from providers.transport import Transport
+from relay_project.configuration import current_version
+from relay_project.connections import Connections
+from relay_project.loading import load_configuration
+from relay_project.relay import Parts, Relay
+from relay_project.snapshot import Configuration, ConfigurationKeeper
+from relay_project.tasks import TaskOwner
+from scheduling.clock import Clock, SystemClock
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+
+def build_adapters(transport: Transport, clock: Clock) -> Mapping[str, Adapter]:
+    """Dialect → adapter. The dialects a provider can be connected with today."""
+    wall = partial(_wall, clock)
+    return {adapter.dialect: adapter for adapter in (OpenAIChatAdapter(transport, wall),)}
+
+
+def _wall(clock: Clock) -> datetime:
+    return datetime.fromtimestamp(clock.wall_us() / 1e6, UTC)
+
+
+class RelayProcess:
+    """All that lives as long as the process."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.tasks = TaskOwner(self.clock)
+        self.coordinator = Coordinator(MemoryBackend(self.clock), self.clock)
+        self.transport = Transport(self.clock)
+        self.adapters = build_adapters(self.transport, self.clock)
+        self.outbox = Outbox(settings.ENV.data_dir / "outbox", write_rows, self.clock.wall_us)
+        self.keeper = ConfigurationKeeper(self.clock, _in_thread(current_version), _in_thread(load_configuration))
+        self.use_case = Relay(
+            Parts(
+                configuration=lambda: self.configuration,
+                coordinator=self.coordinator,
+                adapters=self.adapters,
+                books=self.outbox,
+                tasks=self.tasks,
+            )
+        )
+        self.connections = Connections(self)
+        self.state = "starting"
+
+    @property
+    def configuration(self) -> Configuration:
+        return self.keeper.current
+
+    async def cancel_ticket(self, ticket_id: str) -> None:
+        """An administrator takes a request out of the line (or stops it, if it has started meanwhile)."""
+        await self.coordinator.cancel(ticket_id)
+
+    async def start(self) -> None:
+        self.keeper.listen(self._configure)
+        await self.coordinator.start()
+        await self.keeper.start()
+        await self.outbox.start()
+        self.state = "ready"
+
+    async def drain(self) -> None:
+        """Going down: nothing new is let in, what is inside may end (the server waits for it)."""
+        self.state = "draining"
+        self.coordinator.drain()
+
+    async def close(self) -> None:
+        self.state = "stopped"
+        await self.keeper.close()
+        await self.coordinator.close()
+        await self.tasks.close()
+        await self.transport.close()
+        await self.outbox.close()
+
+    def _configure(self, configuration: Configuration) -> None:
+        if configuration.scheduler is not None:
+            self.coordinator.configure(configuration.scheduler)
+
+
+def _in_thread(read: Callable[[], T]) -> Callable[[], Awaitable[T]]:
+    """A blocking database read, off the loop, leaving no connection open behind it."""
+
+    def reading() -> T:
+        close_old_connections()
+        try:
+            return read()
+        finally:
+            close_old_connections()
+
+    return sync_to_async(reading, thread_sensitive=False)
+
+
+_process: RelayProcess | None = None
+_starting: asyncio.Lock | None = None
+
+
+async def start_relay(process: RelayProcess | None = None) -> RelayProcess:
+    """Start this process's relay, once. Tests pass one of their own."""
+    global _process, _starting
+    _starting = _starting or asyncio.Lock()
+    async with _starting:
+        if _process is None:
+            fresh = process or RelayProcess()
+            await fresh.start()
+            _process = fresh
+    return _process
+
+
+async def stop_relay() -> None:
+    global _process, _starting
+    process, _process, _starting = _process, None, None
+    if process is not None:
+        await process.close()
+
+
+def get_relay() -> RelayProcess:
+    if _process is None:
+        raise RuntimeError("the relay of this process has not been started (ASGI lifespan)")
+    return _process
+
+
+def relay_state() -> str:
+    return "starting" if _process is None else _process.state

@@ -1,0 +1,54 @@
+"""Virtual time: what is to happen, in order. Two things of the same microsecond happen in the order they were planned."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+
+SECOND_US = 1_000_000
+
+
+class Planned:
+    """Something that will happen, unless it is called off."""
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: Callable[[], None]) -> None:
+        self._what: Callable[[], None] | None = what
+
+    def call_off(self) -> None:
+        self._what = None
+
+    def happen(self) -> None:
+        if self._what is not None:
+            self._what()
+
+
+class Timeline:
+    def __init__(self) -> None:
+        self.now_us = 0
+        self._heap: list[tuple[int, int, Planned]] = []
+        self._order = itertools.count()
+
+    def at(self, when_us: int, what: Callable[[], None]) -> Planned:
+        """Plan `what` for `when_us`; what is planned for the past happens next."""
+        planned = Planned(what)
+        heapq.heappush(self._heap, (max(when_us, self.now_us), next(self._order), planned))
+        return planned
+
+    def after(self, delay_us: int, what: Callable[[], None]) -> Planned:
+        return self.at(self.now_us + delay_us, what)
+
+    def advance(self, events: int, *, until_us: int) -> bool:
+        """Let the next `events` things happen, none later than `until_us`. Whether there are more."""
+        for _ in range(events):
+            if not self._heap or self._heap[0][0] > until_us:
+                return False
+            self.now_us, _, planned = heapq.heappop(self._heap)
+            planned.happen()
+        return True
+
+
+def in_us(seconds: float) -> int:
+    return round(seconds * SECOND_US)

@@ -1,0 +1,1 @@
+"""Settings every test shares. Set before Django is loaded: pytest imports this file first."""

@@ -1,0 +1,1 @@
+"""One check per fault: what arrives on the wire."""
