@@ -40,7 +40,7 @@ WATCHED: dict[type[models.Model], frozenset[str]] = {
     ModelOverride: frozenset(),
     Role: frozenset(),
     RoleCandidate: frozenset(),
-    QuotaState: frozenset({"history", "evidence"}),
+    QuotaState: frozenset({"history", "evidence", "next_probe_at"}),
 }
 
 

@@ -42,6 +42,9 @@ class QuotaState(models.Model):
     evidence = models.TextField(_("what the provider said"), blank=True)
     history = models.JSONField(_("history"), default=list, blank=True)
     cleared_at = models.DateTimeField(_("cleared"), null=True, blank=True)
+    next_probe_at = models.DateTimeField(
+        _("next probe"), null=True, blank=True, editable=False, help_text=_("Whoever moves it on first probes.")
+    )
 
     class Meta:
         verbose_name = _("quota state")
