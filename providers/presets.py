@@ -25,6 +25,7 @@ class VendorPreset:
     base_url: str = ""  # "" = the admin types it, or the dialect needs none
     needs_key: bool = True
     typical_call_s: int = 20
+    account_wide: bool = False  # its windows are counted per account, not per model (facts: provider-facts)
     adapter_cap_s: int | None = 170  # None: only the lane profile's run_timeout_s ends a call
     headers: Mapping[str, str] = field(default_factory=dict)
     notes: str | Promise = ""
@@ -46,11 +47,18 @@ VENDORS: dict[str, VendorPreset] = {
     "gemini": VendorPreset(
         _("Gemini API"), "gemini", "https://generativelanguage.googleapis.com/v1beta", adapter_cap_s=290
     ),
-    "openrouter": VendorPreset("OpenRouter", "openai_chat", "https://openrouter.ai/api/v1", adapter_cap_s=290),
+    "openrouter": VendorPreset(
+        "OpenRouter", "openai_chat", "https://openrouter.ai/api/v1", adapter_cap_s=290, account_wide=True
+    ),
     "groq": VendorPreset("Groq", "openai_chat", "https://api.groq.com/openai/v1", typical_call_s=5),
     "mistral": VendorPreset("Mistral", "openai_chat", "https://api.mistral.ai/v1"),
     "deepseek": VendorPreset(
-        "DeepSeek", "openai_chat", "https://api.deepseek.com/v1", typical_call_s=40, adapter_cap_s=600
+        "DeepSeek",
+        "openai_chat",
+        "https://api.deepseek.com/v1",
+        typical_call_s=40,
+        adapter_cap_s=600,
+        account_wide=True,
     ),
     "nvidia": VendorPreset(
         "NVIDIA",
@@ -82,13 +90,28 @@ VENDORS: dict[str, VendorPreset] = {
     ),
     "vllm": VendorPreset("vLLM", "openai_chat", "http://127.0.0.1:8000/v1", needs_key=False, adapter_cap_s=290),
     "codex": VendorPreset(
-        _("Codex (command line)"), "cli_codex", needs_key=False, typical_call_s=40, adapter_cap_s=290
+        _("Codex (command line)"),
+        "cli_codex",
+        needs_key=False,
+        typical_call_s=40,
+        adapter_cap_s=290,
+        account_wide=True,
     ),
     "claude": VendorPreset(
-        _("Claude (command line)"), "cli_claude", needs_key=False, typical_call_s=40, adapter_cap_s=290
+        _("Claude (command line)"),
+        "cli_claude",
+        needs_key=False,
+        typical_call_s=40,
+        adapter_cap_s=290,
+        account_wide=True,
     ),
     "gemini-cli": VendorPreset(
-        _("Gemini (command line)"), "cli_gemini", needs_key=False, typical_call_s=40, adapter_cap_s=290
+        _("Gemini (command line)"),
+        "cli_gemini",
+        needs_key=False,
+        typical_call_s=40,
+        adapter_cap_s=290,
+        account_wide=True,
     ),
     "slow-cli": VendorPreset(
         _("Slow agent (command line)"),
@@ -98,7 +121,9 @@ VENDORS: dict[str, VendorPreset] = {
         adapter_cap_s=600,
         notes=_("An agent whose call takes about a minute; it is stopped after ten."),
     ),
-    "fal": VendorPreset("fal.ai", "fal", "https://queue.fal.run", typical_call_s=30, adapter_cap_s=290),
+    "fal": VendorPreset(
+        "fal.ai", "fal", "https://queue.fal.run", typical_call_s=30, adapter_cap_s=290, account_wide=True
+    ),
     "image": VendorPreset(_("Images, OpenAI's way"), "openai_images", typical_call_s=40, adapter_cap_s=290),
     "embedding-local": VendorPreset(
         _("Embeddings on this machine"), "openai_embeddings", needs_key=False, typical_call_s=2

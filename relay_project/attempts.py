@@ -6,7 +6,10 @@ line waits for the first real output. Until then a refusal is a value and anothe
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from providers.contract import (
     Adapter,
@@ -20,6 +23,10 @@ from providers.contract import (
     UpstreamFault,
 )
 from relay_project.refusal_codes import EMPTY
+from scheduling.coordinator import Lease
+from scheduling.errors import Evicted
+
+T = TypeVar("T")
 
 HELD_READS = 64
 HELD_BYTES = 256 * 1024
@@ -50,6 +57,32 @@ async def begin(adapter: Adapter, target: Target, request: ChatRequest, deadline
     finally:
         if not isinstance(begun, Begun):
             answer.close()
+
+
+async def while_held(lease: Lease, work: Awaitable[T]) -> T:
+    """Await `work`. If the lease is taken away meanwhile (token revoked, reaped), stop it and raise `Evicted`."""
+    task = asyncio.current_task()
+    assert task is not None, "a call is handled inside a task"
+    awaited = True
+
+    def stop() -> None:
+        if awaited:
+            task.cancel()
+
+    lease.on_lost(stop)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        # Only if nobody else (the caller leaving, the server going down) has cancelled it too.
+        if lease.is_lost and task.uncancel() == 0:
+            raise taken_away(lease) from None
+        raise
+    finally:
+        awaited = False
+
+
+def taken_away(lease: Lease) -> Evicted:
+    return Evicted(code="ticket_cancelled", provider=lease.provider, model=lease.model)
 
 
 async def _hold_back(answer: Answer, *, whole: bool) -> Begun | Refusal:

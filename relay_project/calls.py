@@ -9,6 +9,7 @@ from relay_project.api.chat_request import ParsedChat, asked_class, asked_wait_u
 from relay_project.rendering import Hearer
 from relay_project.snapshot import Caller
 from scheduling.core.spec import Class
+from scheduling.watching import Watch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)  # lower-case names
     purpose: str = "call"  # call | test | chat
     klass: Class | None = None  # set by the relay's own calls; else from the headers
+    watch: Watch | None = None  # is shown where the call stands while it waits in line
 
     @property
     def id(self) -> str:

@@ -8,25 +8,30 @@ on a thing that the database would refuse.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from inspect import isclass
 from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connections
+from django.urls import URLPattern, URLResolver
 
 from providers.models import Credential, Model, Provider
 from providers.presets import VENDORS, VendorPreset, cannot_connect_yet
 from providers.sealing import UnsealError
+from relay_project.api.base import AsyncAPIView, NotACoroutineClass, check_policies
 from relay_project.models import ConfigurationVersion
 from scheduling.models import LaneProfile, ModelOverride, Role
 from scheduling.presets import LANE_PRESETS, LanePreset
 
+POLICIES = frozenset({"authentication_classes", "permission_classes", "throttle_classes"})
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]", "::1", "testserver"})
 
 
 def register_checks() -> None:
     register(check_presets)
+    register(check_generation_views)
     register(check_deployment)
     register(check_rows, Tags.database)
 
@@ -36,6 +41,12 @@ def check_presets(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> l
     for key in LANE_PRESETS.keys() & VENDORS.keys():
         findings += times_do_not_fit(LANE_PRESETS[key], VENDORS[key], f"preset “{key}”")
     return findings
+
+
+def check_generation_views(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
+    from relay_project.api.urls import urlpatterns  # late: the views want their models loaded
+
+    return [finding for route in _routes(urlpatterns) for finding in not_awaited(route)]
 
 
 def check_deployment(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
@@ -60,6 +71,37 @@ def check_rows(
 def _is_migrated() -> bool:
     """The last app's table is there (`migrate` runs the checks first, on an empty database too)."""
     return ConfigurationVersion._meta.db_table in connections["default"].introspection.table_names()
+
+
+def _routes(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[URLPattern]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from _routes(pattern.url_patterns)
+        else:
+            yield pattern
+
+
+def not_awaited(route: URLPattern) -> Iterator[CheckMessage]:
+    """A generation view whose authentication, permissions or throttles would be skipped or never awaited."""
+    if complaint := _policies_complaint(route.callback):
+        yield Error(
+            f"The generation route “{route.pattern}”: {complaint}",
+            hint="Derive the view from AsyncAPIView and name plain classes with coroutine methods as its policies.",
+            id="relay.E011",
+        )
+
+
+def _policies_complaint(view: Any) -> str:
+    view_class = getattr(view, "cls", None)
+    if not (isclass(view_class) and issubclass(view_class, AsyncAPIView)):
+        return f"{getattr(view, '__qualname__', view)!r} is no AsyncAPIView, so its policies are not awaited."
+    if ignored := sorted(POLICIES & set(view.initkwargs)):
+        return f"as_view() was given {', '.join(ignored)}, which only count as attributes of the class."
+    try:
+        check_policies(view_class)
+    except NotACoroutineClass as error:
+        return str(error)
+    return ""
 
 
 def missing_keys(lanes: Collection[str], vendors: Collection[str]) -> Iterator[CheckMessage]:

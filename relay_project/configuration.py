@@ -2,16 +2,18 @@
 
 A row of a watched model that is saved or deleted bumps it, in the same transaction where there is one (the
 admin's saves always have one). `QuerySet.update` sends no signals: code that uses it on a watched model calls
-`bump()`.
+`bump()`. Other processes look at the number twice a second; in the one that made the change `configuration_changed` is
+sent as soon as the change is committed, so that it acts at once.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import F
 from django.db.models.signals import post_delete, post_save
+from django.dispatch import Signal
 
 from accounts.models import PersonalToken, Team, User
 from providers.models import Credential, Model, Provider
@@ -26,12 +28,24 @@ from scheduling.models import (
     RoleCandidate,
 )
 
+configuration_changed = Signal()  # in the thread that made the change, after its commit
+
 # Watched model → fields that are bookkeeping, not configuration: saving only those (update_fields) bumps nothing.
 WATCHED: dict[type[models.Model], frozenset[str]] = {
     Team: frozenset(),
     User: frozenset({"last_login", "password"}),
     PersonalToken: frozenset({"last_used_at"}),
-    Provider: frozenset({"last_check_at", "last_check_ms"}),
+    Provider: frozenset(
+        {
+            "connection_state",
+            "verified_at",
+            "failed_stage",
+            "failed_reason",
+            "last_check_at",
+            "last_check_ms",
+            "upstream_models",
+        }
+    ),
     Credential: frozenset(),
     Model: frozenset(),
     RelayLimits: frozenset(),
@@ -55,6 +69,7 @@ def bump() -> None:
         # Two processes may both find no row: the second insert is ignored, its update is not.
         ConfigurationVersion.objects.bulk_create([ConfigurationVersion(pk=1)], ignore_conflicts=True)
         ConfigurationVersion.objects.filter(pk=1).update(number=F("number") + 1)
+    transaction.on_commit(lambda: configuration_changed.send(sender=ConfigurationVersion))
 
 
 def watch() -> None:

@@ -2,148 +2,207 @@
 
 A person's check is `interactive`, so it goes ahead of waiting normal and batch requests; it stops nothing that runs.
 There is one check per provider at a time: a second press joins the first. What a check finds is written on the
-provider's row, except where it found congestion or used-up quota: those say nothing about the connection.
+provider's row, except where it found congestion or used-up quota: those say nothing about the connection. A check
+leaves no usage row, for nobody has used anything; a test call is a request like any other and leaves one.
+
+A disabled provider can be checked (that is how one is made ready); its models take no calls, so it cannot be test
+called. A paused provider takes nothing new, a check included: it is told so, and nothing is changed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import msgspec
 from asgiref.sync import sync_to_async
 
-from providers.contract import Deadlines, Refusal, RefusalKind, Target
-from providers.models import ConnectionState, Provider
+from accounts.outbox.record import UsageRecord
+from providers.contract import Deadlines, Refusal, Target
+from relay_project.attempts import while_held
 from relay_project.calls import Call
+from relay_project.connection_report import CheckReport, dialect_not_spoken, report_of_error, write_down
+from relay_project.connection_run import Run
+from relay_project.connection_words import message_of
 from relay_project.errors import ProviderSaidNo, RelayError
-from relay_project.problems import Problem, problem_of
 from relay_project.refusal_codes import said_no
-from relay_project.rendering import Hearer, words_of
-from relay_project.snapshot import Caller, Configuration, ModelEntry, ProviderEntry
+from relay_project.relay import Parts, Relay
+from relay_project.rendering import Hearer
+from relay_project.snapshot import Caller, ProviderEntry, no_model_key
+from relay_project.story import Books
+from scheduling.coordinator import Lease
+from scheduling.core.charge import Ending
+from scheduling.core.snapshot import ModelView
 from scheduling.core.spec import Class
 from scheduling.core.tickets import Ask
-from scheduling.errors import LaneProfileMissing, Rejection
-
-if TYPE_CHECKING:
-    from relay_project.wiring import RelayProcess
+from scheduling.errors import Rejection
 
 TEST_PROMPT = "Answer with the single word: ready"
 TEST_MAX_TOKENS = 16
-
-# What these find says that the connection or the installation is broken.
-_BREAKS_CONNECTION = frozenset(
-    {
-        RefusalKind.AUTH,
-        RefusalKind.SERVER_ERROR,
-        RefusalKind.TIMEOUT,
-        RefusalKind.NOT_FOUND,
-        RefusalKind.BAD_REQUEST,
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """What a check or test call came to, in words."""
-
-    ok: bool
-    stage: str  # "" | capacity | quota | auth | network | provider | configuration
-    code: str  # "" or a catalogue code
-    message: str
-    queue_ms: int = 0
-    run_ms: int = 0
-    models: tuple[str, ...] = ()
-    retry_after_ms: int | None = None
-    detail: dict[str, Any] = field(default_factory=dict)
+NEVER_MS = 2**62
 
 
 class Connections:
-    """Checks under way, one per provider."""
+    """Checks and test calls of this process."""
 
-    def __init__(self, relay: RelayProcess) -> None:
-        self._relay = relay
-        self._under_way: dict[str, asyncio.Task[CheckReport]] = {}
+    def __init__(self, parts: Parts, refresh: Callable[[], Awaitable[None]]) -> None:
+        self._parts = parts
+        self._refresh = refresh
+        self._clock = parts.tasks.clock
+        self._checks: dict[str, Run] = {}  # by provider, those under way
+        self._runs: set[Run] = set()
 
-    async def check(self, slug: str, language: str, *, klass: Class = Class.INTERACTIVE) -> CheckReport:
-        """Check a provider's connection; joins the check that is under way."""
-        running = self._under_way.get(slug)
-        if running is None:
-            running = asyncio.create_task(self._check(slug, language, klass))
-            self._under_way[slug] = running
-            running.add_done_callback(lambda _task: self._under_way.pop(slug, None))
-        return await asyncio.shield(running)
+    async def close(self) -> None:
+        tasks = [run.task for run in self._runs]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def test_call(self, model_name: str, caller: Caller, language: str) -> CheckReport:
-        """A tiny real request, on the lanes as class `normal`."""
+    def check(self, slug: str, language: str, *, klass: Class = Class.INTERACTIVE) -> Run:
+        """Check a provider's connection, or join the check that is under way."""
+        under_way = self._checks.get(slug)
+        if under_way is not None:
+            return under_way
+        run = self._checks[slug] = self._start(lambda run: self._check(slug, language, klass, run), outlives=True)
+        run.task.add_done_callback(lambda _task: self._checks.pop(slug, None))
+        return run
+
+    def test_call(self, model_name: str, caller: Caller, language: str) -> Run:
+        """A tiny real request, on the lanes as class `normal`. `model_name`: a public name."""
+        return self._start(lambda run: self._test_call(model_name, caller, language, run), outlives=False)
+
+    def _start(self, work: Callable[[Run], Coroutine[Any, Any, CheckReport]], *, outlives: bool) -> Run:
+        run = Run(self._clock, work, outlives=outlives)
+        self._runs.add(run)
+        run.task.add_done_callback(lambda _task: self._runs.discard(run))
+        return run
+
+    async def _test_call(self, model_name: str, caller: Caller, language: str, run: Run) -> CheckReport:
+        books = _ReadAlong(self._parts.books, run)
         call = Call(
             caller=caller,
             hearer=Hearer("openai", language, f"test_{secrets.token_hex(12)}"),
             body=_test_body(model_name),
             purpose="test",
             klass=Class.NORMAL,
+            watch=run.waits,
         )
-        began_us = self._relay.clock.now_us()
+        await self._refresh()
         try:
-            reply = await self._relay.use_case.answer(call)
-            body = b"".join([part async for part in reply.stream])
+            reply = await Relay(replace(self._parts, books=books)).answer(call)
+            async with aclosing(cast(Any, reply.stream)) as stream:
+                body = b"".join([part async for part in stream])
         except (Rejection, RelayError) as error:
-            return _report_of_error(error, language)
-        queue_ms = int(dict(reply.headers)["x-relay-queue-ms"])
-        total_ms = (self._relay.clock.now_us() - began_us) // 1000
-        return CheckReport(True, "", "", _words_in(body), queue_ms=queue_ms, run_ms=total_ms - queue_ms)
+            return report_of_error(error, purpose="test", queue_ms=books.settled.queue_ms, run_ms=books.settled.run_ms)
+        row = books.settled
+        return CheckReport(
+            purpose="test",
+            ok=True,
+            said=_words_in(body),
+            queue_ms=row.queue_ms,
+            run_ms=row.run_ms,
+            tokens=(row.prompt_tokens, row.completion_tokens),
+        )
 
-    async def _check(self, slug: str, language: str, klass: Class) -> CheckReport:
+    async def _check(self, slug: str, language: str, klass: Class, run: Run) -> CheckReport:
         # A check reads the row as it is now: the admin may press it right after saving.
-        await self._relay.keeper.refresh()
-        configuration = self._relay.configuration
-        try:
-            found = await self._list_models(configuration, configuration.providers[slug], klass)
-        except (Rejection, RelayError) as error:
-            report = _report_of_error(error, language)
-        else:
-            report = found
-        await sync_to_async(_write_down)(slug, report, self._now())
+        await self._refresh()
+        provider = self._parts.configuration().providers[slug]
+        report = await self._list_models(provider, klass, run)
+        await sync_to_async(write_down)(slug, report, message_of(report, language), self._now())
         return report
 
-    async def _list_models(self, configuration: Configuration, provider: ProviderEntry, klass: Class) -> CheckReport:
-        adapter = self._relay.adapters.get(provider.dialect)
-        if adapter is None:
-            return CheckReport(False, "configuration", "", f"No adapter speaks the dialect {provider.dialect!r} yet.")
-        async with self._relay.coordinator.admit(self._ask(configuration, provider, klass)) as lease:
-            began_us = self._relay.clock.now_us()
-            target = _target(provider, lease.credential_id)
-            silence_s = provider.silence_s
-            deadlines = Deadlines(first_byte_s=silence_s, idle_s=silence_s, total_s=lease.rules.run_timeout_us / 1e6)
-            listed = await adapter.list_models(target, deadlines)
-            if isinstance(listed, Refusal):
-                raise said_no(listed, lease.rules, provider=provider.slug, model="", now=self._now())
-            run_ms = (self._relay.clock.now_us() - began_us) // 1000
-            message = f"{len(listed)} models"
-            return CheckReport(True, "", "", message, lease.queue_us // 1000, run_ms, tuple(listed))
+    async def _list_models(self, provider: ProviderEntry, klass: Class, run: Run) -> CheckReport:
+        if provider.dialect not in self._parts.adapters:
+            return dialect_not_spoken(provider.dialect)
+        try:
+            lease = await self._parts.coordinator.acquire(self._ask(provider, klass), run.waits)
+        except Rejection as rejection:
+            return report_of_error(rejection)
+        run.starts()
+        began_us, queue_ms = self._clock.now_us(), lease.queue_us // 1000
+        try:
+            models = await while_held(lease, self._listed(provider, lease))
+        except (Rejection, ProviderSaidNo) as error:
+            return report_of_error(error, queue_ms=queue_ms, run_ms=self._passed_ms(began_us))
+        finally:
+            lease.release()
+        return CheckReport(ok=True, queue_ms=queue_ms, run_ms=self._passed_ms(began_us), models=tuple(models))
 
-    def _ask(self, configuration: Configuration, provider: ProviderEntry, klass: Class) -> Ask:
-        model = _any_model(configuration, provider)
+    async def _listed(self, provider: ProviderEntry, lease: Lease) -> list[str]:
+        adapter = self._parts.adapters[provider.dialect]
+        silence_s = provider.silence_s
+        deadlines = Deadlines(first_byte_s=silence_s, idle_s=silence_s, total_s=lease.rules.run_timeout_us / 1e6)
+        listed = await adapter.list_models(_target(provider, lease.credential_id), deadlines)
+        if isinstance(listed, Refusal):
+            lease.settle(ending=Ending.FAILED if listed.status is None else Ending.REFUSED)
+            raise said_no(listed, lease.rules, provider=provider.slug, model="", now=self._now())
+        lease.settle()
+        return listed
+
+    def _ask(self, provider: ProviderEntry, klass: Class) -> Ask:
         return Ask(
             ticket_id=f"check_{secrets.token_hex(12)}",
             provider=provider.slug,
-            model=model.key if model is not None else f"{provider.slug}/",
+            model=self._quickest_line(provider.slug),
             klass=klass,
             flow="relay:checks",
             owner="relay",
             purpose="check",
         )
 
+    def _quickest_line(self, slug: str) -> str:
+        """A check stands in a line too; any of the provider's models will do, so the one that lets it start first."""
+        views = {view.key: view for view in self._parts.coordinator.snapshot().providers}
+        models = views[slug].models if slug in views else ()
+        return min(models, key=_hindrance).key if models else no_model_key(slug)
+
+    def _passed_ms(self, began_us: int) -> int:
+        return (self._clock.now_us() - began_us) // 1000
+
     def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._relay.clock.wall_us() / 1e6, UTC)
+        return datetime.fromtimestamp(self._clock.wall_us() / 1e6, UTC)
 
 
-def _any_model(configuration: Configuration, provider: ProviderEntry) -> ModelEntry | None:
-    """A check stands in a line too; any of the provider's models will do."""
-    return next((model for model in configuration.models.values() if model.provider == provider.slug), None)
+class _ReadAlong:
+    """The books of one test call: its row goes where all go, and its figures are read on the way."""
+
+    def __init__(self, books: Books, run: Run) -> None:
+        self._books = books
+        self._run = run
+        self._settled: UsageRecord | None = None
+
+    @property
+    def settled(self) -> UsageRecord:
+        """The row, as soon as the call has ended."""
+        assert self._settled is not None, "a call that has ended has settled"
+        return self._settled
+
+    def intend(self, record: UsageRecord) -> None:
+        self._run.starts()
+        self._books.intend(record)
+
+    def settle(self, record: UsageRecord) -> None:
+        self._settled = record
+        self._books.settle(record)
+
+
+def _hindrance(model: ModelView) -> tuple[bool, bool, int, int, int]:
+    """Closed or paused ones last, then those without a free lane, then by pace, then by how many are there."""
+    full = model.limit is not None and model.running >= model.limit
+    next_start_ms = NEVER_MS if model.next_start_ms is None else model.next_start_ms
+    return (
+        model.paused or model.closed_until_ms is not None,
+        full,
+        next_start_ms,
+        model.waiting,
+        model.running,
+    )
 
 
 def _target(provider: ProviderEntry, credential_id: str | None) -> Target:
@@ -155,52 +214,6 @@ def _target(provider: ProviderEntry, credential_id: str | None) -> Target:
         credential=provider.credentials.get(credential_id or ""),
         headers=provider.headers,
     )
-
-
-def _report_of_error(error: Exception, language: str) -> CheckReport:
-    problem = problem_of(error)
-    queue_us = error.told.queue_us if isinstance(error, Rejection) else 0
-    return CheckReport(
-        ok=False,
-        stage=_stage_of(error, problem),
-        code=problem.code,
-        message=words_of(problem, language),
-        queue_ms=queue_us // 1000,
-        retry_after_ms=problem.retry_after_ms,
-        detail={"breaks_connection": _breaks_connection(error)},
-    )
-
-
-def _stage_of(error: Exception, problem: Problem) -> str:
-    if isinstance(error, ProviderSaidNo):
-        if error.refusal.kind is RefusalKind.AUTH:
-            return "auth"
-        if error.refusal.status is None:
-            return "network"
-    return problem.entry.stage
-
-
-def _breaks_connection(error: Exception) -> bool:
-    if isinstance(error, ProviderSaidNo):
-        return error.refusal.kind in _BREAKS_CONNECTION
-    return isinstance(error, LaneProfileMissing)
-
-
-def _write_down(slug: str, report: CheckReport, now: datetime) -> None:
-    """Congestion and used-up quota leave the connection's state and the model list as they are."""
-    row = Provider.objects.get(slug=slug)
-    row.last_check_at, row.last_check_ms = now, report.queue_ms + report.run_ms
-    changed = ["last_check_at", "last_check_ms"]
-    if report.ok:
-        row.connection_state, row.verified_at = ConnectionState.VERIFIED, now
-        row.failed_stage = row.failed_reason = ""
-        row.upstream_models = list(report.models)
-        changed += ["connection_state", "verified_at", "failed_stage", "failed_reason", "upstream_models"]
-    elif report.detail.get("breaks_connection", True):
-        row.connection_state = ConnectionState.FAILED
-        row.failed_stage, row.failed_reason = report.stage, report.message[:500]
-        changed += ["connection_state", "failed_stage", "failed_reason"]
-    row.save(update_fields=changed)
 
 
 def _test_body(model_name: str) -> bytes:

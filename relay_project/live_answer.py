@@ -6,20 +6,20 @@ breaks or errs, or when the caller leaves. Every way out is synchronous, so a ca
 
 from __future__ import annotations
 
-from scheduling.coordinator import Lease
-
 from accounts.outcomes import Outcome
 from providers.contract import Answer, End, Refusal, RefusalKind, UpstreamFault, Usage
-from relay_project.attempts import Begun
+from relay_project.attempts import Begun, taken_away
 from relay_project.errors import ProviderSaidNo
 from relay_project.refusal_codes import CODES, EMPTY
 from relay_project.rendering import problem_event
 from relay_project.story import Story
 from relay_project.tasks import TaskOwner
+from scheduling.coordinator import Lease
 from scheduling.core.charge import Ending
 from scheduling.core.spec import OnDisconnect
 from scheduling.core.tickets import Actual
 
+_WHOLE = {End.COMPLETE: Outcome.COMPLETED, End.RECOVERED: Outcome.RECOVERED}
 _BROKE_OFF = Refusal(
     RefusalKind.SERVER_ERROR, evidence="truncated", message="The provider's answer broke off before its end."
 )
@@ -78,8 +78,8 @@ class LiveAnswer:
     def _end(self) -> bytes:
         """The upstream has said all it will say: judge it; return what the caller must still be told."""
         end = self._answer.reader.end()
-        if end in (End.COMPLETE, End.RECOVERED):
-            self._close(Outcome.RECOVERED if end is End.RECOVERED else Outcome.COMPLETED)
+        if end in _WHOLE:
+            self._close(_WHOLE[end])
             return b""
         error = self._answer.reader.facts.error
         if end is End.ERROR and error is not None:
@@ -89,9 +89,12 @@ class LiveAnswer:
     def _break(self, refusal: Refusal) -> bytes:
         """A fault in the middle: complete all the same if the end had been said."""
         tail = self._answer.reader.close()
-        if self._answer.reader.end() in (End.COMPLETE, End.RECOVERED):
-            self._close(Outcome.COMPLETED)
+        end = self._answer.reader.end()
+        if end in _WHOLE:
+            self._close(_WHOLE[end])
             return tail
+        if self._lease.is_lost:
+            return tail + self._tell_taken_away()
         timed_out = refusal.kind is RefusalKind.TIMEOUT
         return tail + self._tell(refusal, Outcome.RUN_TIMEOUT if timed_out else Outcome.UPSTREAM_ERROR)
 
@@ -108,10 +111,18 @@ class LiveAnswer:
         )
         return problem_event(error, self._story.hearer)
 
+    def _tell_taken_away(self) -> bytes:
+        """We have closed it ourselves: the lease was taken away (token revoked, stopped by an administrator)."""
+        evicted = taken_away(self._lease)
+        evicted.model = self._story.model_name
+        self._close(Outcome.EVICTED, reason=evicted.code)
+        return problem_event(evicted, self._story.hearer)
+
     def _leave(self) -> None:
         """The caller has gone. If all had been said, it is complete; else cut, or read on to learn the usage."""
-        if self._answer.reader.end() in (End.COMPLETE, End.RECOVERED) and self._answer.reader.facts.terminal_seen:
-            self._close(Outcome.COMPLETED)
+        end = self._answer.reader.end()
+        if end in _WHOLE and self._answer.reader.facts.terminal_seen:
+            self._close(_WHOLE[end])
         elif self._lease.rules.on_disconnect is OnDisconnect.DRAIN:
             self._ended = True
             self._tasks.spawn(self._read_on(self._lease.rules.drain_us))

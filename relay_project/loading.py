@@ -16,7 +16,8 @@ from providers.models import Model, Provider
 from providers.presets import VENDORS
 from providers.sealing import UnsealError
 from relay_project.configuration import current_version
-from relay_project.snapshot import Caller, Configuration, ModelEntry, ProviderEntry, RoleEntry
+from relay_project.quota.rows import open_states
+from relay_project.snapshot import Caller, Configuration, ModelEntry, ProviderEntry, RoleEntry, no_model_key
 from scheduling.core.spec import (
     ChargeRule,
     Class,
@@ -59,6 +60,7 @@ def load_configuration() -> Configuration:
         models=models,
         models_by_name={entry.public_name: entry for entry in models.values()},
         roles={role.name: role for role in _roles()},
+        used_up=tuple(open_states()),
         scheduler=SchedulerSpec(
             version=version,
             relay=_relay_spec(RelayLimits.current()),
@@ -124,6 +126,7 @@ def _model_entries(provider: Provider) -> Iterable[ModelEntry]:
             output_microusd_per_mtok=model.output_microusd_per_mtok,
             cached_input_microusd_per_mtok=model.cached_input_microusd_per_mtok,
             created_s=int(model.created_at.timestamp()),
+            limit_group=model.limit_group or _key(provider, model),
         )
 
 
@@ -142,6 +145,8 @@ def _provider_entry(provider: Provider) -> ProviderEntry:
         enabled=provider.enabled,
         credentials=dict(_unsealed(provider)),
         headers=dict(vendor.headers) if vendor else {},
+        quota_groups={str(row.pk): row.quota_group for row in _usable_keys(provider)},
+        account_wide=bool(vendor and vendor.account_wide),
         silence_s=vendor.adapter_cap_s if vendor else None,
     )
 
@@ -194,6 +199,10 @@ def _model_specs(provider: Provider, profile: LaneProfile) -> Iterable[ModelSpec
             paused=model.paused,
             pause_message=model.pause_message,
         )
+    if not provider.models.all():
+        # A provider is connected before its models are known: its check needs a line to stand in.
+        key = no_model_key(provider.slug)
+        yield ModelSpec(key=key, limit_group=key, rules=_rules(profile, None, _windows(profile, None)))
 
 
 def _windows(profile: LaneProfile, override: ModelOverride | None) -> tuple[WindowSpec, ...]:

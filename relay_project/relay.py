@@ -4,8 +4,8 @@ Authentication has been done at the edge (`relay_project.api.authentication`); w
 
     parse      the caller's bytes, checked field by field                  api/chat_request.py
     resolve    a role or model name → candidates in order                  resolution.py
-    admit      one atomic decision over all lanes of a candidate           scheduling/coordinator.py
-    attempt    one HTTP call; refused before content, the next candidate   attempts.py
+    admit      one atomic decision over all lanes of a candidate           turn.py, scheduling/coordinator.py
+    attempt    one HTTP call; refused before content, the next candidate   turn.py, attempts.py
     stream     bytes as they came, a copy is read                          live_answer.py
     settle     lease given back, one usage row, however it ends            live_answer.py, story.py
 
@@ -15,27 +15,23 @@ Whatever happens on the way, the story is closed exactly once and nothing stays 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from scheduling.coordinator import Coordinator, Lease
-from scheduling.core.charge import Ending
-from scheduling.core.estimate import estimate_tokens
-
-from providers.contract import Adapter, Deadlines, Refusal, Target
 from relay_project.api.chat_request import ParsedChat
-from relay_project.attempts import Begun, begin
 from relay_project.calls import Call, Reply
-from relay_project.errors import ProviderSaidNo
-from relay_project.live_answer import LiveAnswer
-from relay_project.refusal_codes import another_may_answer, outcome_of, said_no
-from relay_project.resolution import Candidate, resolve
-from relay_project.snapshot import Configuration
-from relay_project.story import Books, Story
-from relay_project.tasks import TaskOwner
-from scheduling.core.tickets import Ask, Charge
+from relay_project.errors import LeftOut, NothingToTry, ProviderSaidNo
+from relay_project.patience import Impatient, take_within
+from relay_project.problems import problem_of
+from relay_project.refusal_codes import another_may_answer
+from relay_project.rendering import words_of
+from relay_project.resolution import Asked, Candidate, Resolved, Turns, resolve
+from relay_project.story import Story
+from relay_project.turn import MAX_ATTEMPTS, Asking, Parts, Turn
+from scheduling.core.estimate import estimate_tokens
 from scheduling.errors import Rejection
+
+__all__ = ["Parts", "Relay"]
+
+No = Rejection | ProviderSaidNo
 
 # Our own no's that another candidate's lanes may not share.
 _NOT_NOW = frozenset(
@@ -51,21 +47,11 @@ _NOT_NOW = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What the use case is made of; see wiring.py."""
-
-    configuration: Callable[[], Configuration]
-    coordinator: Coordinator
-    adapters: Mapping[str, Adapter]  # by dialect
-    books: Books
-    tasks: TaskOwner
-
-
 class Relay:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._clock = parts.tasks.clock
+        self._turns = Turns()
 
     async def answer(self, call: Call) -> Reply:
         """Raises `RelayError` or `Rejection`; whoever takes the reply must exhaust or close its stream."""
@@ -84,128 +70,64 @@ class Relay:
         story.stream = parsed.request.stream
         story.prompt_text = parsed.prompt_text
         story.klass = call.wanted_class(parsed).name.lower()
-        resolved = resolve(self._parts.configuration(), parsed.model)
+        resolved = resolve(self._parts.configuration(), parsed.model, self._asked(parsed))
         story.role = resolved.role
-        noes: list[Rejection | ProviderSaidNo] = []
-        for candidate in resolved.candidates:
+        return await self._go_through(resolved, Asking(call, parsed, story))
+
+    async def _go_through(self, resolved: Resolved, asking: Asking) -> Reply:
+        """The candidates in order. One that would keep the caller beyond the role's patience is left for the next;
+        if all would, the one that starts first is waited for."""
+        noes: list[tuple[Candidate, No]] = []
+        slow: list[Impatient] = []
+        candidates = sorted(resolved.candidates, key=lambda one: self._parts.quota.is_tripped(one.model.key))
+        for number, candidate in enumerate(candidates):
+            others = number + 1 < len(candidates)
+            turn = self._turn(asking, candidate, resolved.patience_s if others or slow else None)
             try:
-                return await self._try(candidate, call, parsed, story)
+                return await take_within(turn, asking.call.watch, resolved.patience_s if others or slow else None)
+            except Impatient as impatient:
+                slow.append(impatient.of(candidate))
             except (Rejection, ProviderSaidNo) as no:
-                noes.append(no)
-                if not _may_move_on(no):
+                noes.append((candidate, no))
+                if not _may_move_on(no) or asking.story.attempts >= MAX_ATTEMPTS:
                     break
-        raise _to_tell(noes)
+        else:
+            if slow:
+                return await self._wait_for(min(slow), asking, noes)
+        raise _to_tell(resolved, noes, asking)
 
-    async def _try(self, candidate: Candidate, call: Call, parsed: ParsedChat, story: Story) -> Reply:
-        """One candidate; a stale connection is no answer, so that once it is sent again, through admission."""
-        refused = await self._attempt(candidate, call, parsed, story)
-        if isinstance(refused, ProviderSaidNo) and refused.refusal.safe_to_resend:
-            refused = await self._attempt(candidate, call, parsed, story)
-        if isinstance(refused, ProviderSaidNo):
-            raise refused
-        return refused
+    async def _wait_for(self, slow: Impatient, asking: Asking, noes: list[tuple[Candidate, No]]) -> Reply:
+        """Nobody can start within the role's patience: the one that starts first, for as long as its line allows."""
+        return await self._turn(asking, slow.candidate, None).take(asking.call.watch)
 
-    async def _attempt(
-        self, candidate: Candidate, call: Call, parsed: ParsedChat, story: Story
-    ) -> Reply | ProviderSaidNo:
-        lease = await self._admit(candidate, call, parsed, story)
-        begun: Begun | Refusal | None = None
-        try:
-            target = _target(candidate, lease)
-            story.granted(lease, candidate.model, target.credential.label if target.credential else "")
-            adapter = self._parts.adapters[candidate.provider.dialect]
-            begun = await begin(adapter, target, parsed.request, _deadlines(candidate, lease))
-            if isinstance(begun, Refusal):
-                return self._refused(begun, candidate, lease, story)
-        finally:
-            if not isinstance(begun, Begun):
-                lease.release()
-        return self._reply(begun, lease, story, candidate)
+    def _turn(self, asking: Asking, candidate: Candidate, patience_s: float | None) -> Turn:
+        return Turn(self._parts, asking, candidate, patience_s=patience_s)
 
-    async def _admit(self, candidate: Candidate, call: Call, parsed: ParsedChat, story: Story) -> Lease:
-        try:
-            return await self._parts.coordinator.acquire(self._ask(candidate, call, parsed, story))
-        except Rejection as rejection:
-            rejection.model = candidate.model.public_name
-            story.rejected(rejection)
-            raise
-
-    def _ask(self, candidate: Candidate, call: Call, parsed: ParsedChat, story: Story) -> Ask:
-        max_wait_us = call.max_wait_us()
-        return Ask(
-            ticket_id=call.id if story.attempts == 0 else f"{call.id}/{story.attempts}",
-            provider=candidate.provider.slug,
-            model=candidate.model.key,
-            klass=call.wanted_class(parsed),
-            flow=call.caller.flow,
-            limits=call.caller.limits,
-            owner=call.caller.owner,
-            purpose=call.purpose,
-            charge=self._charge(candidate, parsed),
-            max_wait_us=None if max_wait_us is None else max(0, max_wait_us - story.waited_us),
-        )
-
-    def _charge(self, candidate: Candidate, parsed: ParsedChat) -> Charge:
-        return Charge(
-            prompt_tokens=estimate_tokens(parsed.prompt_text()),
-            cap_tokens=parsed.cap_tokens or (candidate.model.max_output or 0) * parsed.choices,
-            cap_is_callers=parsed.cap_tokens is not None,
-        )
-
-    def _refused(self, refusal: Refusal, candidate: Candidate, lease: Lease, story: Story) -> ProviderSaidNo:
-        story.attempt_ended(outcome_of(refusal), str(refusal.kind))
-        lease.settle(ending=Ending.FAILED if refusal.status is None else Ending.REFUSED)
-        return said_no(
-            refusal,
-            lease.rules,
-            provider=candidate.provider.slug,
-            model=candidate.model.public_name,
-            now=datetime.fromtimestamp(self._clock.wall_us() / 1e6, UTC),
-        )
-
-    def _reply(self, begun: Begun, lease: Lease, story: Story, candidate: Candidate) -> Reply:
-        story.first_content()
-        headers = [
-            *begun.answer.headers,
-            ("x-relay-request-id", story.hearer.request_id),
-            ("x-relay-provider", candidate.provider.slug),
-            ("x-relay-model", candidate.model.public_name),
-            ("x-relay-queue-ms", str(story.queue_ms)),
-            ("x-relay-attempts", str(story.attempts)),
-        ]
-        return Reply(begun.answer.status, headers, LiveAnswer(begun, lease, story, self._parts.tasks))
+    def _asked(self, parsed: ParsedChat) -> Asked:
+        return Asked(self._turns.take, lambda: estimate_tokens(parsed.prompt_text()), parsed.cap_tokens)
 
 
-def _target(candidate: Candidate, lease: Lease) -> Target:
-    provider = candidate.provider
-    return Target(
-        provider=provider.slug,
-        vendor=provider.vendor,
-        base_url=provider.base_url,
-        model=candidate.model.upstream_name,
-        credential=provider.credentials.get(lease.credential_id or ""),
-        headers=provider.headers,
-    )
-
-
-def _deadlines(candidate: Candidate, lease: Lease) -> Deadlines:
-    silence_s = candidate.provider.silence_s
-    return Deadlines(first_byte_s=silence_s, idle_s=silence_s, total_s=lease.rules.run_timeout_us / 1e6)
-
-
-def _may_move_on(no: Rejection | ProviderSaidNo) -> bool:
+def _may_move_on(no: No) -> bool:
     if isinstance(no, ProviderSaidNo):
         return another_may_answer(no.refusal)
     return no.code in _NOT_NOW
 
 
-def _to_tell(noes: list[Rejection | ProviderSaidNo]) -> Exception:
-    """Of several no's, the one whose time comes first; without times the last."""
-    timed = [(time_s, number) for number, no in enumerate(noes) if (time_s := _time_of(no)) is not None]
-    return noes[min(timed)[1]] if timed else noes[-1]
+def _to_tell(resolved: Resolved, noes: list[tuple[Candidate, No]], asking: Asking) -> Exception:
+    """One no is told as it is. Of several: if all are used up, one answer for the role with the earliest release and,
+    per candidate, why and until when; else the one whose time comes first, without times the last."""
+    only = [no for _candidate, no in noes]
+    if resolved.role and len(only) > 1 and all(no.code == "insufficient_quota" for no in only):
+        return _all_used_up(resolved, noes, asking)
+    timed = [(time_s, number) for number, no in enumerate(only) if (time_s := problem_of(no).retry_after_s) is not None]
+    return only[min(timed)[1]] if timed else only[-1]
 
 
-def _time_of(no: Rejection | ProviderSaidNo) -> float | None:
-    if isinstance(no, ProviderSaidNo):
-        return no.retry_after_s
-    return None if no.told.retry_after_us is None else no.told.retry_after_us / 1e6
+def _all_used_up(resolved: Resolved, noes: list[tuple[Candidate, No]], asking: Asking) -> NothingToTry:
+    language = asking.call.hearer.language
+    left_out = [*resolved.left_out]
+    for candidate, no in noes:
+        problem = problem_of(no)
+        words = words_of(problem, language)
+        left_out.append(LeftOut(candidate.model.public_name, problem.code, words, problem.retry_after_s))
+    return NothingToTry("insufficient_quota", left_out, model=resolved.role)

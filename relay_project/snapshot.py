@@ -15,6 +15,7 @@ import structlog
 from django.db import Error as DatabaseError
 
 from providers.contract import Credential
+from relay_project.quota.states import OpenState
 from scheduling.clock import Clock
 from scheduling.core.spec import Class, SchedulerSpec
 
@@ -27,7 +28,7 @@ POLL_S = 0.5
 class Caller:
     """Who asks, as far as the relay must know: from a personal token or a browser session."""
 
-    user_id: int
+    user_id: int | None  # None: the relay itself (probes)
     token_id: int | None
     team_id: int | None
     flow: str  # unit of fairness: the user, or the team for a service token
@@ -39,7 +40,7 @@ class Caller:
 
     @property
     def owner(self) -> str:
-        return f"user:{self.user_id}"
+        return "relay" if self.user_id is None else f"user:{self.user_id}"
 
     @property
     def is_authenticated(self) -> bool:
@@ -61,6 +62,7 @@ class ModelEntry:
     output_microusd_per_mtok: int | None
     cached_input_microusd_per_mtok: int | None
     created_s: int
+    limit_group: str  # models that share the provider's limit name the same group
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class ProviderEntry:
     credentials: Mapping[str, Credential]  # by id
     headers: Mapping[str, str]
     vendor: str
+    quota_groups: Mapping[str, str]  # credential id → the account or project the provider counts
+    account_wide: bool  # the vendor counts its windows per account, not per model
     silence_s: float | None  # an upstream that says nothing for so long is given up (the vendor preset's adapter cap)
 
 
@@ -94,6 +98,7 @@ class Configuration:
     models_by_name: Mapping[str, ModelEntry] = field(default_factory=dict)  # by public name
     roles: Mapping[str, RoleEntry] = field(default_factory=dict)
     scheduler: SchedulerSpec | None = None
+    used_up: tuple[OpenState, ...] = ()
 
     @property
     def provider_names(self) -> Mapping[str, str]:
@@ -101,7 +106,14 @@ class Configuration:
 
     @property
     def model_names(self) -> Mapping[str, str]:
-        return {key: model.public_name for key, model in self.models.items()}
+        return {no_model_key(slug): "–" for slug in self.providers} | {
+            key: model.public_name for key, model in self.models.items()
+        }
+
+
+def no_model_key(provider: str) -> str:
+    """Where a provider without models is looked for in the scheduler: the line of its connection checks."""
+    return f"{provider}/"
 
 
 class ConfigurationKeeper:

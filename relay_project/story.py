@@ -9,9 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from scheduling.coordinator import Lease
-from scheduling.core.estimate import estimate_tokens
-
 from accounts.outbox.record import UsageRecord
 from accounts.outcomes import Outcome
 from providers.contract import AnswerFacts, Usage
@@ -22,6 +19,8 @@ from relay_project.refusal_codes import outcome_of
 from relay_project.rendering import Hearer
 from relay_project.snapshot import ModelEntry
 from scheduling.clock import Clock
+from scheduling.coordinator import Lease
+from scheduling.core.estimate import estimate_tokens
 from scheduling.errors import Rejection
 
 OUTCOME_OF_REJECTION: Mapping[str, Outcome] = {
@@ -71,6 +70,7 @@ class Story:
         self._attempts: list[_Attempt] = []
         self._queue_us = 0
         self._pace_us = 0
+        self._in_line_since_us = self._began_us
         self._first_content_us: int | None = None
         self._closed = False
         self._model: ModelEntry | None = None
@@ -99,18 +99,28 @@ class Story:
         return self._queue_us // 1000
 
     @property
+    def began_us(self) -> int:
+        """Arrival, monotonic."""
+        return self._began_us
+
+    @property
     def waited_us(self) -> int:
         """Since arrival."""
         return self._clock.now_us() - self._began_us
 
     def granted(self, lease: Lease, model: ModelEntry, credential: str) -> None:
         """A place on the lanes: the attempt is about to be sent. The intent makes a later crash visible."""
-        self._queue_us += lease.queue_us
-        self._pace_us += lease.pace_us
+        self._waited(lease.queue_us, lease.pace_us)
         self._model = model
         self._attempts.append(_Attempt(model.provider, model.public_name, credential, self._clock.now_us()))
         if len(self._attempts) == 1:
             self._books.intend(self._record(outcome=""))
+
+    def _waited(self, queue_us: int, pace_us: int) -> None:
+        """A ticket that moves or re-enters keeps its arrival: of its wait only what came since counts anew."""
+        anew_us = min(queue_us, self._clock.now_us() - self._in_line_since_us)
+        self._queue_us += anew_us
+        self._pace_us += min(pace_us, anew_us)
 
     def first_content(self) -> None:
         if self._first_content_us is None:
@@ -120,6 +130,7 @@ class Story:
         attempt = self._attempts[-1]
         attempt.run_us = self._clock.now_us() - attempt.started_us
         attempt.outcome, attempt.reason = outcome, reason
+        self._in_line_since_us = self._clock.now_us()
 
     def answered(self, outcome: Outcome, facts: AnswerFacts, *, reason: str = "", whole: bool) -> None:
         """The answer has ended. `whole`: the caller got all there was, so that reported usage is complete."""
@@ -129,8 +140,7 @@ class Story:
 
     def rejected(self, error: Rejection) -> None:
         """Waiting that came to nothing counts as waiting too."""
-        self._queue_us += error.told.queue_us
-        self._pace_us += error.told.pace_us
+        self._waited(error.told.queue_us, error.told.pace_us)
 
     def failed(self, error: Exception) -> None:
         """No answer: the error the caller is told decides."""

@@ -11,6 +11,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from relay_project.api.health import healthz
 from relay_project.api.models import ModelDetail, ModelList
+from relay_project.api.provider_connection import ProviderCheck, ProviderTestCall
 from relay_project.api.queue import QueueView
 from relay_project.pages.queue import cancel_ticket, provider_lanes, queue_page
 from relay_project.pages.sign_in import SignIn
@@ -25,6 +26,8 @@ urlpatterns = [
     path("login/", SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("i18n/", include("django.conf.urls.i18n")),
+    path("api/providers/<slug:slug>/check", ProviderCheck.as_view(), name="api-provider-check"),
+    path("api/providers/<slug:slug>/test", ProviderTestCall.as_view(), name="api-provider-test"),
     path("api/queue", QueueView.as_view(), name="api-queue"),
     path("api/schema", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/docs", SpectacularSwaggerView.as_view(url_name="api-schema"), name="api-docs"),

@@ -15,21 +15,27 @@ import structlog
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import close_old_connections
-from scheduling.backends.memory import MemoryBackend
-from scheduling.coordinator import Coordinator
 
 from accounts.outbox.outbox import Outbox
 from accounts.usage import write_rows
 from providers.adapters.openai_chat.adapter import OpenAIChatAdapter
 from providers.contract import Adapter
 from providers.transport import Transport
-from relay_project.configuration import current_version
+from relay_project.configuration import configuration_changed, current_version
 from relay_project.connections import Connections
 from relay_project.loading import load_configuration
+from relay_project.quota.asking import is_back
+from relay_project.quota.probes import Probes
+from relay_project.quota.rows import DatabaseRows, claim_probes
+from relay_project.quota.states import OpenState, QuotaStates
 from relay_project.relay import Parts, Relay
+from relay_project.revocation import revoked_keys
 from relay_project.snapshot import Configuration, ConfigurationKeeper
 from relay_project.tasks import TaskOwner
+from relay_project.waiting_log import WaitingLog
+from scheduling.backends.memory import MemoryBackend
 from scheduling.clock import Clock, SystemClock
+from scheduling.coordinator import Coordinator
 
 log = structlog.get_logger(__name__)
 
@@ -57,16 +63,20 @@ class RelayProcess:
         self.adapters = build_adapters(self.transport, self.clock)
         self.outbox = Outbox(settings.ENV.data_dir / "outbox", write_rows, self.clock.wall_us)
         self.keeper = ConfigurationKeeper(self.clock, _in_thread(current_version), _in_thread(load_configuration))
-        self.use_case = Relay(
-            Parts(
-                configuration=lambda: self.configuration,
-                coordinator=self.coordinator,
-                adapters=self.adapters,
-                books=self.outbox,
-                tasks=self.tasks,
-            )
+        self.quota = QuotaStates(self.coordinator, DatabaseRows(), self.tasks)
+        self.parts = Parts(
+            configuration=lambda: self.configuration,
+            coordinator=self.coordinator,
+            adapters=self.adapters,
+            books=self.outbox,
+            tasks=self.tasks,
+            quota=self.quota,
         )
-        self.connections = Connections(self)
+        self.use_case = Relay(self.parts)
+        self.probes = Probes(sync_to_async(claim_probes, thread_sensitive=False), self._is_back, self._back, self.tasks)
+        self.connections = Connections(self.parts, self.keeper.refresh)
+        self.waiting_log = WaitingLog(self.coordinator, self.clock)
+        self._configured: Configuration | None = None
         self.state = "starting"
 
     @property
@@ -79,9 +89,12 @@ class RelayProcess:
 
     async def start(self) -> None:
         self.keeper.listen(self._configure)
+        configuration_changed.connect(self._look_now)
         await self.coordinator.start()
+        self.waiting_log.start()
         await self.keeper.start()
         await self.outbox.start()
+        self.probes.start()
         self.state = "ready"
 
     async def drain(self) -> None:
@@ -91,6 +104,10 @@ class RelayProcess:
 
     async def close(self) -> None:
         self.state = "stopped"
+        configuration_changed.disconnect(self._look_now)
+        self.probes.close()
+        self.waiting_log.close()
+        await self.connections.close()
         await self.keeper.close()
         await self.coordinator.close()
         await self.tasks.close()
@@ -98,8 +115,27 @@ class RelayProcess:
         await self.outbox.close()
 
     def _configure(self, configuration: Configuration) -> None:
+        before, self._configured = self._configured, configuration
         if configuration.scheduler is not None:
             self.coordinator.configure(configuration.scheduler)
+        self.quota.follow(configuration.used_up)
+        if revoked := revoked_keys(before, configuration):
+            self.tasks.spawn(self._withdraw(revoked))
+
+    async def _withdraw(self, keys: frozenset[str]) -> None:
+        """Whoever may not be here any more: out of the line, and stopped where it runs."""
+        for key in keys:
+            await self.coordinator.withdraw(key)
+
+    async def _is_back(self, state: OpenState) -> bool:
+        return await is_back(self.use_case, self.configuration, state)
+
+    def _back(self, state: OpenState) -> None:
+        self.quota.clear(state.target, "a probe came through")
+
+    def _look_now(self, **_: object) -> None:
+        """A change made in this process acts at once, not at the next poll. Called in any thread."""
+        self.keeper.nudge()
 
 
 def _in_thread(read: Callable[[], T]) -> Callable[[], Awaitable[T]]:

@@ -16,12 +16,13 @@ from unfold.decorators import display
 from providers.admin import ProviderAdmin
 from providers.models import Provider
 from relay_project.admin.connect import ConnectForm, preset_facts
+from relay_project.admin.connection import ConnectionAdmin
 
 LANES_FIELDSET = (_("Lanes"), {"fields": ("lane_profile", "lane_summary")})
 
 
 @admin.register(Provider)
-class RelayProviderAdmin(ProviderAdmin):
+class RelayProviderAdmin(ConnectionAdmin):
     list_display = ("name", "status", "lanes", "wait_and_run", "last_check", "connection")
     list_select_related = ("lane_profile",)
     readonly_fields = (*ProviderAdmin.readonly_fields, "lane_summary")
@@ -67,7 +68,9 @@ class RelayProviderAdmin(ProviderAdmin):
     def response_add(self, request: HttpRequest, obj: Provider, post_url_continue: str | None = None) -> HttpResponse:
         """On to its page, where models are added."""
         message = _("“%(name)s” is made, with its lane profile. Next: check the connection and add models.")
-        self.message_user(request, message % {"name": obj.name})
+        address = reverse("admin:providers_provider_connection_page", args=[obj.pk])
+        link = format_html('<a class="font-medium underline" href="{}">{}</a>', address, _("Check the connection"))
+        self.message_user(request, format_html("{} {}", message % {"name": obj.name}, link))
         return HttpResponseRedirect(reverse("admin:providers_provider_change", args=[obj.pk]))
 
     def formfield_for_foreignkey(self, db_field: ForeignKey[Any, Any], request: HttpRequest, **options: Any) -> Any:

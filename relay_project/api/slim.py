@@ -137,13 +137,14 @@ class _DisconnectWatch:
 
 
 async def _send_response(response: HttpResponseBase, send: Send, watch: _DisconnectWatch) -> None:
-    await send(_start_message(response))
     if not response.streaming:
+        await send(_start_message(response))
         watch.disarm()
         await send({"type": "http.response.body", "body": response.content})  # type: ignore[attr-defined]
         return
     stream: Any = aiter(cast(AsyncIterable[bytes], response))
-    async with aclosing(stream) as parts:
+    async with aclosing(stream) as parts:  # from the first message on: what it holds is ours to give back
+        await send(_start_message(response))
         async for part in parts:
             await send({"type": "http.response.body", "body": part, "more_body": True})
     watch.disarm()

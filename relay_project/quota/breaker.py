@@ -1,4 +1,6 @@
-"""A breaker per target: faults over a window, never a single one, keep requests away for a while.
+"""A breaker per target: faults over a window, never a single one, send a role's requests elsewhere for a while.
+
+It refuses nobody: a request that names the model goes there as ever, and a role asks it last.
 
 Opens when, within the last 30 s, at least 5 calls failed and they are at least half of all. Stays open 10 s, twice as
 long each time it opens again within a minute of the last opening's end, at most 2 minutes. After it, calls flow; a
@@ -40,6 +42,9 @@ class Breaker:
         self._open_until_us = now_us + self._last_open_us
         self._calls.clear()
         return self._open_until_us
+
+    def is_open(self, now_us: int) -> bool:
+        return now_us < self._open_until_us
 
     def is_idle(self, now_us: int) -> bool:
         """Nothing worth remembering."""

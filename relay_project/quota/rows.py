@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from asgiref.sync import sync_to_async
 from django.db import transaction
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 
 from providers.contract import RefusalKind
 from providers.models import Credential, Model, Provider
@@ -56,9 +57,9 @@ def clear(target: TargetRef, why: str, now: datetime) -> None:
         row.save()
 
 
-def open_states(now: datetime) -> list[OpenState]:
-    """All that is used up now."""
-    rows = QuotaState.objects.filter(cleared_at=None, until__gt=now).select_related("provider", "model", "credential")
+def open_states() -> list[OpenState]:
+    """All that is used up now, by the database's clock."""
+    rows = QuotaState.objects.filter(cleared_at=None, until__gt=Now()).select_related("provider", "model", "credential")
     return [_state_of(row) for row in rows]
 
 

@@ -25,7 +25,7 @@ from scheduling.core.tickets import Closure, TargetRef
 
 log = structlog.get_logger(__name__)
 
-BREAKER_REASON = "faults"
+BEING_WRITTEN_US = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class QuotaStates:
         self._tasks = tasks
         self._clock = tasks.clock
         self._open: dict[TargetRef, OpenState] = {}
-        self._breakers: dict[tuple[str, str | None], Breaker] = {}
+        self._breakers: dict[str, Breaker] = {}  # by model key
 
     @property
     def open(self) -> Mapping[TargetRef, OpenState]:
@@ -105,7 +105,7 @@ class QuotaStates:
 
     def succeeded(self, place: Place) -> None:
         """A real answer: whatever said that this place is closed is wrong by now."""
-        breaker = self._breakers.get((place.model, place.credential_id))
+        breaker = self._breakers.get(place.model)
         if breaker is not None:
             breaker.succeeded(self._clock.now_us())
         if not self._open:
@@ -113,6 +113,11 @@ class QuotaStates:
         for target in place.refs():
             if target in self._open:
                 self.clear(target, "an answer came through")
+
+    def is_tripped(self, model: str) -> bool:
+        """Has it failed so much of late that a role had better ask its others first?"""
+        breaker = self._breakers.get(model)
+        return breaker is not None and breaker.is_open(self._clock.now_us())
 
     def clear(self, target: TargetRef, why: str) -> None:
         """Open a target everywhere, now."""
@@ -122,9 +127,13 @@ class QuotaStates:
         self._tasks.spawn(self._rows.clear(target, why, self._now()))
 
     def follow(self, rows: Collection[OpenState]) -> None:
-        """The rows as they are now: take over what others closed, open what others (an admin, a probe) cleared."""
+        """The rows as they are now: take over what others closed, open what others (an admin, a probe) cleared.
+
+        What was closed here a moment ago may not be a row yet, so its absence says nothing."""
         fresh = {state.target: state for state in rows}
-        for target in [target for target in self._open if target not in fresh]:
+        settled_us = self._clock.wall_us() - BEING_WRITTEN_US
+        gone = [state.target for state in self._open.values() if state.since_wall_us <= settled_us]
+        for target in [target for target in gone if target not in fresh]:
             del self._open[target]
             self._gate.reopen_target(target)
         for target, state in fresh.items():
@@ -163,13 +172,9 @@ class QuotaStates:
     def _count_fault(self, place: Place) -> None:
         now_us = self._clock.now_us()
         self._forget_idle(now_us)
-        breaker = self._breakers.setdefault((place.model, place.credential_id), Breaker())
-        open_until_us = breaker.failed(now_us)
+        open_until_us = self._breakers.setdefault(place.model, Breaker()).failed(now_us)
         if open_until_us is not None:
-            until_wall_us = self._clock.wall_us() + open_until_us - now_us
-            target = TargetRef(place.provider, Scope.MODEL, place.model)
-            self._gate.close_target(Closure(target, until_wall_us, BREAKER_REASON, used_up=False))
-            log.warning("breaker open", target=_name(target), seconds=(open_until_us - now_us) / 1e6)
+            log.warning("breaker open", model=place.model, seconds=(open_until_us - now_us) / 1e6)
 
     def _forget_idle(self, now_us: int) -> None:
         """Memory does not grow with the targets ever seen failing."""

@@ -14,6 +14,7 @@ from django.http import HttpResponse
 
 from relay_project.env import load_env
 from relay_project.server.children import READY_FD
+from relay_project.server.options import RenderRefusal, ServerOptions
 
 LAUNCHERS = {
     "daphne": "relay_project.server.daphne_launcher",
@@ -27,8 +28,6 @@ def main() -> int:
     launcher = importlib.import_module(LAUNCHERS[asked.server])  # first: daphne installs Twisted's reactor
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "relay_project.settings")
     django.setup()
-    from relay_project.server.options import ServerOptions
-
     env = load_env()
     module, _, name = asked.application.partition(":")
     options = ServerOptions(
@@ -38,7 +37,7 @@ def main() -> int:
         max_body_bytes=env.max_body_bytes,
         max_held_bytes=env.max_held_bytes,
         drain_limit_s=env.drain_limit_s,
-        render_refusal=_render_refusal,
+        render_refusal=_refusal_renderer(),
         ready=_announcer(os.environ.get(READY_FD)),
     )
     serve: Callable[[ServerOptions], int] = launcher.serve
@@ -54,10 +53,14 @@ def _arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def _render_refusal(error: Exception, accept_language: str) -> HttpResponse:
+def _refusal_renderer() -> RenderRefusal:
+    """Loaded now, so that the first refusal is as quick as any."""
     from relay_project.rendering import Hearer, language_of, problem_response
 
-    return problem_response(error, Hearer(language=language_of(accept_language)))
+    def render(error: Exception, accept_language: str) -> HttpResponse:
+        return problem_response(error, Hearer(language=language_of(accept_language)))
+
+    return render
 
 
 def _announcer(ready_fd: str | None) -> Callable[[], None]:

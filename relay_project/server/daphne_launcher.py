@@ -57,7 +57,7 @@ class RelayServer(Server):  # type: ignore[misc]  # daphne is not typed
         globalLogBeginner.beginLoggingTo([lambda _event: None], redirectStandardIO=False, discardBuffer=True)
         self.ws_factory = self._web_socket_factory()
         asyncio.set_event_loop(reactor._asyncioEventloop)
-        life = reactor._asyncioEventloop.create_task(self._live())
+        life: asyncio.Task[int] = reactor._asyncioEventloop.create_task(self._live())
         reactor.run(installSignalHandlers=False)
         return life.result()
 

@@ -124,9 +124,13 @@ class Launched:
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=20)
 
-    def get(self, path: str) -> socket.socket:
-        """A connection on which a GET has been sent."""
-        connection = self.connect()
+    def get(self, path: str, receive_buffer: int = 0) -> socket.socket:
+        """A connection on which a GET has been sent; `receive_buffer` bounds what its kernel takes unread."""
+        connection = socket.socket()
+        connection.settimeout(20)
+        if receive_buffer:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        connection.connect(("127.0.0.1", self.port))
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: relay\r\n\r\n".encode())
         return connection
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
 from accounts.outcomes import Outcome
-from providers.contract import Refusal, RefusalKind, UpstreamFault
-from relay_project.errors import InvalidRequest, NoSuchModel, ProviderSaidNo
-from scheduling.core.spec import OnDisconnect
+from providers.contract import Refusal, RefusalKind, RefusalScope, UpstreamFault
+from relay_project.errors import InvalidRequest, NoSuchModel, NothingToTry, ProviderSaidNo
+from relay_project.problems import problem_of
+from scheduling.core.spec import OnBriefRefusal, OnDisconnect
 from scheduling.errors import GaveUpWaiting
 from tests.relay_project.use_case_fakes import DONE, ERROR, STOP, TEXT, USAGE, WHOLE, World
 
@@ -173,8 +175,21 @@ async def test_a_fault_in_mid_stream_is_told_in_the_stream(fault: UpstreamFault,
     assert world.is_quiet()
 
 
+async def test_half_an_event_before_a_fault_does_not_swallow_the_error() -> None:
+    world = await World.open([TEXT, TEXT[:20], UpstreamFault(Refusal(RefusalKind.SERVER_ERROR))])
+    answer = await world.ask()
+    assert answer.startswith(TEXT + b'data: {"error"')
+    assert world.books.rows[0].outcome == Outcome.UPSTREAM_ERROR
+
+
+async def test_a_fault_behind_a_finish_and_an_error_signal_is_recovered_too() -> None:
+    world = await World.open([TEXT + STOP, ERROR.rstrip(), UpstreamFault(Refusal(RefusalKind.SERVER_ERROR))])
+    assert await world.ask() == TEXT + STOP + DONE
+    assert world.books.rows[0].outcome == Outcome.RECOVERED
+
+
 async def test_twenty_failures_in_a_row_leak_nothing_and_the_next_call_runs() -> None:
-    failures = [[RESET], [TIMED_OUT], [b"<html>garbage"], [TEXT, RESET], BUSY] * 4
+    failures = [[RESET], [TIMED_OUT], [b"<html>garbage"], [TEXT, RESET], WRONG] * 4
     world = await World.open(*failures, [TEXT, STOP, DONE])
     for _ in failures:
         try:
@@ -301,3 +316,149 @@ async def test_one_at_a_time_is_never_two() -> None:
     await asyncio.gather(*(world.ask() for _ in range(9)))
     assert world.upstream.peak == 1
     assert world.is_quiet()
+
+
+USED_UP = Refusal(RefusalKind.EXHAUSTED, RefusalScope.DAY, status=429, retry_after_s=3600, message="daily quota")
+BRIEFLY = Refusal(RefusalKind.RATE_LIMITED, status=429, retry_after_s=1, message="slow down")
+
+
+async def test_a_used_up_candidate_is_not_even_tried_by_the_next_call() -> None:
+    world = await World.open(USED_UP, [TEXT, STOP, DONE], [TEXT, STOP, DONE])
+    for _ in range(2):
+        await world.ask(world.call("fast-chat"))
+    assert [target.provider for target in world.upstream.asked] == ["one", "two", "two"]
+    assert world.is_quiet()
+
+
+async def test_after_its_time_a_used_up_candidate_is_preferred_again() -> None:
+    world = await World.open(USED_UP, [TEXT, STOP, DONE], [TEXT, STOP, DONE])
+    await world.ask(world.call("fast-chat"))
+    await world.clock.advance(3601)
+    await world.ask(world.call("fast-chat"))
+    assert [target.provider for target in world.upstream.asked] == ["one", "two", "one"]
+
+
+async def test_all_used_up_is_one_no_with_the_earliest_time_and_why_for_each() -> None:
+    sooner = replace(USED_UP, retry_after_s=600)
+    world = await World.open(USED_UP, sooner)
+    for _ in range(2):
+        with pytest.raises(NothingToTry) as nothing:
+            await world.ask(world.call("fast-chat"))
+        problem = problem_of(nothing.value)
+        assert (problem.code, problem.retry_after_s, problem.pointless) == ("insufficient_quota", 600, True)
+        assert [(left.model, left.retry_after_s) for left in nothing.value.left_out] == [("one", 3600), ("two", 600)]
+    assert len(world.upstream.asked) == 2
+    assert world.is_quiet()
+
+
+async def test_another_model_of_the_same_provider_stays_open() -> None:
+    world = await World.open(USED_UP, [TEXT, STOP, DONE])
+    with pytest.raises(ProviderSaidNo):
+        await world.ask(world.call("one"))
+    assert await world.ask(world.call("two")) == TEXT + STOP + DONE
+
+
+async def test_a_brief_refusal_is_waited_out_once_and_then_tried_again() -> None:
+    world = await World.open(BRIEFLY, [TEXT, STOP, DONE])
+    asking = asyncio.create_task(world.ask())
+    await world.until(lambda: len(world.upstream.asked) == 1)
+    await world.clock.advance(0.9)
+    assert len(world.upstream.asked) == 1
+    await world.clock.advance(0.2)
+    assert await asking == TEXT + STOP + DONE
+    [row] = world.books.rows
+    assert [attempt["outcome"] for attempt in row.attempts] == ["refused", "completed"]
+    assert row.queue_ms == 1000
+
+
+async def test_a_second_brief_refusal_is_told() -> None:
+    world = await World.open(BRIEFLY, BRIEFLY)
+    asking = asyncio.create_task(world.ask())
+    await world.until(lambda: len(world.upstream.asked) == 1)
+    await world.clock.advance(1.1)
+    with pytest.raises(ProviderSaidNo):
+        await asking
+    assert len(world.upstream.asked) == 2
+    assert world.is_quiet()
+
+
+async def test_a_brief_refusal_that_outlasts_the_line_is_told_at_once_with_the_providers_time() -> None:
+    world = await World.open(BUSY)
+    with pytest.raises(ProviderSaidNo) as said:
+        await world.ask()
+    assert (said.value.code, said.value.retry_after_s) == ("provider_rate_limited", 7)
+
+
+async def test_a_profile_that_passes_on_neither_waits_nor_closes_anything_for_others() -> None:
+    world = await World.open(BRIEFLY, [TEXT, STOP, DONE], on_brief_refusal=OnBriefRefusal.PASS_ON)
+    with pytest.raises(ProviderSaidNo) as said:
+        await world.ask()
+    assert said.value.retry_after_s == 1
+    assert await world.ask() == TEXT + STOP + DONE
+
+
+async def test_a_role_leaves_a_candidate_that_would_keep_it_beyond_its_patience() -> None:
+    world = await World.open([TEXT, asyncio.Event()], [TEXT, STOP, DONE], wait_timeout_us=60_000_000)
+    holding = asyncio.create_task(world.ask())
+    await world.until(lambda: world.upstream.open == 1)
+    asking = asyncio.create_task(world.ask(world.call("fast-chat")))
+    await world.until(lambda: world.coordinator.snapshot().waiting == 1)
+    await world.clock.advance(5.1)
+    assert await asking == TEXT + STOP + DONE
+    assert [target.provider for target in world.upstream.asked] == ["one", "two"]
+    assert world.books.rows[0].queue_ms == 5000
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+    assert world.is_quiet()
+
+
+async def test_a_full_line_of_the_preferred_one_sends_the_call_on() -> None:
+    world = await World.open([TEXT, asyncio.Event()], [TEXT, STOP, DONE], max_waiting=0)
+    holding = asyncio.create_task(world.ask())
+    await world.until(lambda: world.upstream.open == 1)
+    assert await world.ask(world.call("fast-chat")) == TEXT + STOP + DONE
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+
+
+async def test_a_caller_of_a_role_that_leaves_in_line_leaves_nothing_behind() -> None:
+    world = await World.open([TEXT, asyncio.Event()], wait_timeout_us=60_000_000)
+    holding = asyncio.create_task(world.ask())
+    await world.until(lambda: world.upstream.open == 1)
+    asking = asyncio.create_task(world.ask(world.call("fast-chat")))
+    await world.until(lambda: world.coordinator.snapshot().waiting == 1)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    assert world.coordinator.snapshot().waiting == 0
+    assert [row.outcome for row in world.books.rows] == [Outcome.CLIENT_GONE]
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+    assert world.is_quiet()
+
+
+async def test_a_target_that_keeps_failing_is_asked_last_by_a_role_and_still_answers_who_names_it() -> None:
+    fault = Refusal(RefusalKind.SERVER_ERROR, status=500)
+    world = await World.open(*[fault, [TEXT, STOP, DONE]] * 5, [TEXT, STOP, DONE], [TEXT, STOP, DONE])
+    for _ in range(5):
+        await world.ask(world.call("fast-chat"))
+    await world.ask(world.call("fast-chat"))
+    await world.ask(world.call("one"))
+    assert [target.provider for target in world.upstream.asked[-2:]] == ["two", "one"]
+
+
+@pytest.mark.parametrize("calls", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+async def test_calls_over_a_flapping_target_try_nothing_twice_and_leave_nothing(calls: int) -> None:
+    fault = Refusal(RefusalKind.OVERLOADED, status=503)
+    world = await World.open(*[fault, [TEXT, STOP, DONE], [TEXT, STOP, DONE]] * 4)
+    for number in range(calls):
+        before = len(world.upstream.asked)
+        try:
+            await world.ask(world.call("fast-chat"))
+        except ProviderSaidNo:
+            pass
+        asked = [target.provider for target in world.upstream.asked[before:]]
+        assert len(asked) == len(set(asked)) <= 2
+        if number % 1000 == 0:
+            await world.clock.advance(61)
+    assert world.is_quiet()
+    assert len(world.books.rows) == calls

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.urls import path
 
 from relay_project.api.slim import HeldBytes, SlimHandler
@@ -57,7 +58,26 @@ def _open() -> asyncio.Event:
     return event
 
 
-urlpatterns = [path("echo", echo), path("waits", waits), path("streams", streams)]
+class Holding(HttpResponseBase):
+    """Holds something from the beginning, as an answer of the relay does its lane."""
+
+    streaming = True
+
+    def __aiter__(self) -> Holding:
+        return self
+
+    async def __anext__(self) -> bytes:
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        SEEN.append("given back")
+
+
+async def holds(request: Any) -> Holding:
+    return Holding()
+
+
+urlpatterns = [path("echo", echo), path("waits", waits), path("streams", streams), path("holds", holds)]
 
 
 class Client:
@@ -169,6 +189,18 @@ async def test_a_client_that_leaves_mid_stream_closes_the_stream_at_once() -> No
     client.leave()
     await running
     assert SEEN == ["closed"]
+
+
+async def test_a_client_that_leaves_before_the_head_is_out_gives_back_what_the_answer_holds() -> None:
+    client = Client("/holds").say(b"")
+
+    async def stuck(message: dict[str, Any]) -> None:
+        client.leave()
+        await asyncio.Event().wait()
+
+    client._send = stuck  # type: ignore[method-assign]
+    await client.start()
+    assert SEEN == ["given back"]
 
 
 async def test_a_thousand_completed_streams_are_never_taken_for_leaving_clients() -> None:

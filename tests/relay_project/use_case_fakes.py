@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
-
-from scheduling.backends.memory import MemoryBackend
-from scheduling.coordinator import Coordinator
+from datetime import datetime
+from typing import Any, cast
 
 from accounts.outbox.record import UsageRecord
 from providers.adapters.openai_chat.decode import ChatBodyReader, ChatStreamReader
@@ -23,11 +23,14 @@ from providers.contract import (
     UpstreamFault,
 )
 from relay_project.calls import Call
+from relay_project.quota.states import OpenState, QuotaStates
 from relay_project.relay import Parts, Relay
 from relay_project.rendering import Hearer
 from relay_project.snapshot import Caller, Configuration, ModelEntry, ProviderEntry, RoleEntry
 from relay_project.tasks import TaskOwner
+from scheduling.backends.memory import MemoryBackend
 from scheduling.clock import FakeClock
+from scheduling.coordinator import Coordinator
 from scheduling.core.spec import (
     Class,
     CredentialSpec,
@@ -38,6 +41,7 @@ from scheduling.core.spec import (
     RelaySpec,
     SchedulerSpec,
 )
+from scheduling.core.tickets import TargetRef
 
 SECOND_US = 1_000_000
 IN_BAND_ERROR = Refusal(RefusalKind.OVERLOADED, status=200, message="overloaded")
@@ -180,6 +184,8 @@ def _provider(slug: str) -> ProviderEntry:
         credentials={f"key-{slug}": Credential(f"key-{slug}", "main", "sk")},
         headers={},
         vendor="openai",
+        quota_groups={f"key-{slug}": "main"},
+        account_wide=False,
         silence_s=None,
     )
 
@@ -207,10 +213,25 @@ def _model(slug: str) -> ModelEntry:
         output_microusd_per_mtok=8_000_000,
         cached_input_microusd_per_mtok=None,
         created_s=0,
+        limit_group=f"{slug}/m",
     )
 
 
 CALLER = Caller(user_id=7, token_id=3, team_id=None, flow="user:7", limits=("user:7",), scopes=frozenset({"chat"}))
+
+
+class Rows:
+    """Quota states as rows, in memory."""
+
+    def __init__(self) -> None:
+        self.kept: list[OpenState] = []
+        self.cleared: list[TargetRef] = []
+
+    async def keep(self, state: OpenState) -> None:
+        self.kept.append(state)
+
+    async def clear(self, target: TargetRef, why: str, now: datetime) -> None:
+        self.cleared.append(target)
 
 
 class World:
@@ -223,6 +244,8 @@ class World:
         self.configuration = configuration(rules(**figures))
         assert self.configuration.scheduler is not None
         self.coordinator.configure(self.configuration.scheduler)
+        self.rows = Rows()
+        self.quota = QuotaStates(self.coordinator, self.rows, self.tasks)
         self.relay = Relay(
             Parts(
                 configuration=lambda: self.configuration,
@@ -230,6 +253,7 @@ class World:
                 adapters={"openai_chat": self.upstream},
                 books=self.books,
                 tasks=self.tasks,
+                quota=self.quota,
             )
         )
         self._number = 0
@@ -253,7 +277,8 @@ class World:
     async def ask(self, call: Call | None = None) -> bytes:
         """The whole answer, as a caller reads it."""
         reply = await self.relay.answer(call or self.call())
-        return b"".join([part async for part in reply.stream])
+        async with aclosing(cast(Any, reply.stream)) as stream:  # as the slim handler does
+            return b"".join([part async for part in stream])
 
     def is_quiet(self) -> bool:
         """Nothing runs, nothing waits, nothing is open."""

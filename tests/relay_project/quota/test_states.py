@@ -126,9 +126,20 @@ async def test_rows_closed_or_cleared_elsewhere_are_followed() -> None:
     world.states.follow([state])
     world.states.follow([state])
     assert [closure.target for closure in world.gate.closed] == [MODEL]
+    await world.clock.advance(0.5)
     world.states.follow([])
     assert world.gate.opened == [MODEL]
     assert world.states.open == {}
+
+
+async def test_what_was_closed_here_a_moment_ago_is_not_opened_because_its_row_is_still_being_written() -> None:
+    world = World()
+    world.states.refused(PRO, world.used_up(), rules())
+    world.states.follow([])
+    assert MODEL in world.states.open
+    await world.clock.advance(6)
+    world.states.follow([])
+    assert world.gate.opened == [MODEL]
 
 
 async def test_faults_over_a_window_open_the_breaker_and_a_single_one_does_not() -> None:
@@ -136,11 +147,12 @@ async def test_faults_over_a_window_open_the_breaker_and_a_single_one_does_not()
     fault = Refusal(RefusalKind.SERVER_ERROR, status=500)
     for _ in range(4):
         world.states.refused(PRO, fault, rules())
-    assert world.gate.closed == []
+    assert not world.states.is_tripped(PRO.model)
     world.states.refused(PRO, fault, rules())
-    [closure] = world.gate.closed
-    assert (closure.reason, closure.used_up) == ("faults", False)
-    assert closure.until_wall_us == world.clock.wall_us() + 10_000_000
+    assert world.states.is_tripped(PRO.model)
+    assert world.gate.closed == []  # who names the model still gets there
+    await world.clock.advance(10)
+    assert not world.states.is_tripped(PRO.model)
 
 
 async def test_breakers_of_ten_thousand_targets_are_not_remembered_for_ever() -> None:
