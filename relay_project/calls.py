@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
 from relay_project.api.chat_request import ParsedChat, asked_class, asked_wait_us, parse_chat
+from relay_project.errors import InvalidRequest
 from relay_project.rendering import Hearer
 from relay_project.snapshot import Caller
 from scheduling.core.spec import Class
@@ -30,6 +31,13 @@ class Call:
 
     def parse(self) -> ParsedChat:
         return parse_chat(self.body)
+
+    def wants_stream(self) -> bool:
+        """A request that cannot be read wants none."""
+        try:
+            return self.parse().request.stream
+        except InvalidRequest:
+            return False
 
     def wanted_class(self, parsed: ParsedChat) -> Class:
         if self.klass is not None:

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 
 from relay_project.api.authentication import AwaitedTokenAuthentication, MayChat, authenticated
 from relay_project.api.base import AsyncAPIView
+from relay_project.api.queue_events import answer_with_queue_events
 from relay_project.calls import Call, Reply
 from relay_project.rendering import Hearer, language_of, problem_response
 from relay_project.wiring import get_relay
@@ -61,4 +62,7 @@ class ChatCompletions(GenerationView):
             body=request._request.body,
             headers={name: meta[key] for name, key in _READ_HEADERS.items() if key in meta},
         )
-        return RelayedResponse(await get_relay().use_case.answer(call))
+        relay = get_relay()
+        if meta.get("HTTP_X_RELAY_QUEUE_EVENTS") == "1" and call.wants_stream():
+            return RelayedResponse(await answer_with_queue_events(relay.use_case.answer, call, relay.clock))
+        return RelayedResponse(await relay.use_case.answer(call))
