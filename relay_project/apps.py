@@ -7,7 +7,8 @@ class RelayProjectConfig(AppConfig):
     verbose_name = _("Relay")
 
     def ready(self) -> None:
-        from relay_project import checks, configuration
+        from relay_project import checks, configuration, logs
 
+        logs.configure_logs()
         checks.register_checks()
         configuration.watch()

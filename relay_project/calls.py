@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
-from relay_project.api.chat_request import ParsedChat, asked_class, asked_wait_us, parse_chat
+from relay_project.api.chat_request import ParsedChat, asked_class, asked_wait_us, check_encoding, parse_chat
 from relay_project.errors import InvalidRequest
 from relay_project.rendering import Hearer
 from relay_project.snapshot import Caller
@@ -30,6 +30,7 @@ class Call:
         return self.hearer.request_id
 
     def parse(self) -> ParsedChat:
+        check_encoding(self.headers.get("content-encoding"))
         return parse_chat(self.body)
 
     def wants_stream(self) -> bool:

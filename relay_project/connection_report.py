@@ -66,7 +66,7 @@ def report_of_error(
     return CheckReport(
         purpose=purpose,
         ok=False,
-        stage=_stage_of(error, problem),
+        stage=_stage_of(error, problem, purpose),
         code=problem.code,
         queue_ms=error.told.queue_us // 1000 if isinstance(error, Rejection) else queue_ms,
         run_ms=0 if isinstance(error, Rejection) else run_ms,
@@ -75,12 +75,14 @@ def report_of_error(
     )
 
 
-def _stage_of(error: Exception, problem: Problem) -> str:
+def _stage_of(error: Exception, problem: Problem, purpose: str) -> str:
     if isinstance(error, ProviderSaidNo):
         if error.refusal.kind is RefusalKind.AUTH:
             return "auth"
         if error.refusal.status is None:
             return "network"
+    if purpose == "check" and problem.entry.stage == "request":
+        return "provider"  # nobody's request is at fault: the question was the relay's own
     return problem.entry.stage
 
 

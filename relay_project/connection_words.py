@@ -33,9 +33,14 @@ STAGES: Mapping[str, Promise] = {
     "request": _("the request"),
 }
 
-# What is wrong with the connection, where the catalogue speaks of a call.
-_REFUSED: Mapping[RefusalKind, Promise] = {
-    RefusalKind.AUTH: _("The provider refused the API key: %(said)s"),
+# What is wrong with the connection, where the catalogue speaks of a caller's request.
+_KEY_REFUSED = _("The provider refused the API key: %(said)s")
+_TEST_REFUSED: Mapping[RefusalKind, Promise] = {
+    RefusalKind.AUTH: _KEY_REFUSED,
+    RefusalKind.NOT_FOUND: _("The provider knows no model of this upstream name: %(said)s"),
+}
+_CHECK_REFUSED: Mapping[RefusalKind, Promise] = {
+    RefusalKind.AUTH: _KEY_REFUSED,
     RefusalKind.NOT_FOUND: _("There is no model list at this base URL; is its path right? %(said)s"),
     RefusalKind.BAD_REQUEST: _("The provider did not understand the question; is the base URL right? %(said)s"),
 }
@@ -90,15 +95,15 @@ def message_of(report: CheckReport, language: str) -> str:
     with translation.override(language):
         if report.dialect:
             return str(_NOT_SPOKEN) % {"dialect": report.dialect}
-        if report.refusal is not None and (own := _own_words(report.refusal)):
+        if report.refusal is not None and (own := _own_words(report.refusal, report.purpose)):
             return own
         return "" if report.problem is None else words_of(report.problem, language)
 
 
-def _own_words(refusal: Refusal) -> str:
+def _own_words(refusal: Refusal, purpose: str) -> str:
     if refusal.status is None:
         return str(_FAULTS.get(refusal.evidence.partition(":")[0], ""))
-    template = _REFUSED.get(refusal.kind)
+    template = (_TEST_REFUSED if purpose == "test" else _CHECK_REFUSED).get(refusal.kind)
     return "" if template is None else (str(template) % {"said": refusal.message}).strip(" :")
 
 

@@ -126,6 +126,8 @@ def _model_entries(provider: Provider) -> Iterable[ModelEntry]:
             output_microusd_per_mtok=model.output_microusd_per_mtok,
             cached_input_microusd_per_mtok=model.cached_input_microusd_per_mtok,
             created_s=int(model.created_at.timestamp()),
+            split_advice=model.split_advice,
+            advised_concurrency=model.advised_concurrency,
             limit_group=model.limit_group or _key(provider, model),
         )
 
@@ -194,6 +196,8 @@ def _model_specs(provider: Provider, profile: LaneProfile) -> Iterable[ModelSpec
         override = overrides.get(model.pk)
         yield ModelSpec(
             key=_key(provider, model),
+            split_advice=model.split_advice,
+            advised_concurrency=model.advised_concurrency,
             limit_group=model.limit_group or _key(provider, model),
             rules=_rules(profile, override, _windows(profile, override)),
             paused=model.paused,

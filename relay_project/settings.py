@@ -8,6 +8,7 @@ import environ
 from django.utils.translation import gettext_lazy as _
 
 from relay_project.env import BASE_DIR, load_env
+from relay_project.server.store_url import client_url
 
 ENV = load_env()
 ENV.data_dir.mkdir(parents=True, exist_ok=True)
@@ -137,7 +138,7 @@ if ENV.valkey_url:
     CHANNEL_LAYERS: dict[str, Any] = {
         "default": {
             "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-            "CONFIG": {"hosts": [ENV.valkey_url]},
+            "CONFIG": {"hosts": [client_url(ENV.valkey_url)]},
         }
     }
 else:

@@ -62,6 +62,8 @@ class ModelEntry:
     output_microusd_per_mtok: int | None
     cached_input_microusd_per_mtok: int | None
     created_s: int
+    split_advice: str  # "" | few_large | many_small
+    advised_concurrency: int | None
     limit_group: str  # models that share the provider's limit name the same group
 
 

@@ -185,6 +185,8 @@ class Turn:
             ("x-relay-queue-ms", str(story.queue_ms)),
             ("x-relay-attempts", str(story.attempts)),
         ]
+        if begun.over:
+            headers.append(("content-length", str(len(begun.head))))
         return Reply(begun.answer.status, headers, LiveAnswer(begun, lease, story, self._parts.tasks))
 
 

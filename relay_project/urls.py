@@ -13,6 +13,7 @@ from relay_project.api.health import healthz
 from relay_project.api.models import ModelDetail, ModelList
 from relay_project.api.provider_connection import ProviderCheck, ProviderTestCall
 from relay_project.api.queue import QueueView
+from relay_project.guide.views import GuideJson, GuideMarkdown, guide_page
 from relay_project.pages.queue import cancel_ticket, provider_lanes, queue_page
 from relay_project.pages.sign_in import SignIn
 
@@ -28,6 +29,9 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/providers/<slug:slug>/check", ProviderCheck.as_view(), name="api-provider-check"),
     path("api/providers/<slug:slug>/test", ProviderTestCall.as_view(), name="api-provider-test"),
+    path("guide/", guide_page, name="guide"),
+    path("guide.md", GuideMarkdown.as_view(), name="guide-md"),
+    path("guide.json", GuideJson.as_view(), name="guide-json"),
     path("api/queue", QueueView.as_view(), name="api-queue"),
     path("api/schema", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/docs", SpectacularSwaggerView.as_view(url_name="api-schema"), name="api-docs"),

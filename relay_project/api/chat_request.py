@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,10 @@ _decode = msgspec.json.Decoder().decode
 CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 CLASSES = {klass.name.lower(): klass for klass in Class}
 FLEX_TIERS = {"flex": Class.BATCH}
+# Levels of nesting. Far above any real request and far below the interpreter's own limit, which whoever reads the body
+# after us (the adapter, the upstream) would meet at another depth than we did.
+DEEPEST = 200
+_HALF_A_PAIR = re.compile(rb"(?<!\\)(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})(?!\\u[dD][c-fC-F])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +76,53 @@ def asked_wait_us(header: str | None) -> int | None:
     return int(header) * 1000
 
 
+def check_encoding(header: str | None) -> None:
+    """`Content-Encoding` of the request. Bodies come as they are: unpacking would undo the bound on their size."""
+    if header is not None and header.strip().lower() not in ("", "identity"):
+        raise InvalidRequest(
+            _("The body must be sent as it is, without a Content-Encoding."), param="Content-Encoding"
+        )
+
+
 def _object(body: bytes) -> Mapping[str, Any]:
     try:
         fields = _decode(body)
     except msgspec.DecodeError as error:
-        raise InvalidRequest(_("The body is not valid JSON: %(why)s") % {"why": error}) from error
+        raise InvalidRequest(_("The body is not valid JSON: %(why)s") % {"why": _why(body, error)}) from error
     except UnicodeDecodeError as error:
         raise InvalidRequest(_("The body is not valid UTF-8.")) from error
     except RecursionError as error:
-        raise InvalidRequest(_("The body is nested too deeply.")) from error
+        raise _too_deep() from error
     if not isinstance(fields, dict):
         raise InvalidRequest(_("The body must be a JSON object."))
+    _check_depth(fields, body)
     return fields
+
+
+def _why(body: bytes, error: msgspec.DecodeError) -> str:
+    """The decoder calls half a pair "truncated". Clients send it when they cut a text in the middle of an emoji."""
+    half = _HALF_A_PAIR.search(body)
+    return f"{half[1].decode()} is half of a surrogate pair" if half else str(error)
+
+
+def _check_depth(fields: Mapping[str, Any], body: bytes) -> None:
+    """Layer by layer, not by recursion; not at all where the body has too few brackets to be deep."""
+    if body.count(b"[") + body.count(b"{") <= DEEPEST:
+        return
+    layer: list[Any] = [fields]
+    for _level in range(DEEPEST):
+        layer = [inner for outer in layer for inner in _inside(outer) if isinstance(inner, dict | list)]
+        if not layer:
+            return
+    raise _too_deep()
+
+
+def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _too_deep() -> InvalidRequest:
+    return InvalidRequest(_("The body is nested too deeply."))
 
 
 def _texts(value: object) -> Iterator[str]:

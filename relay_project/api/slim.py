@@ -152,6 +152,8 @@ async def _send_response(response: HttpResponseBase, send: Send, watch: _Disconn
 
 
 def _start_message(response: HttpResponseBase) -> Message:
+    if not response.streaming:
+        response["Content-Length"] = str(len(response.content))  # type: ignore[attr-defined]
     headers = [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in response.items()]
     return {"type": "http.response.start", "status": response.status_code, "headers": headers}
 

@@ -35,7 +35,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _is_api(request: HttpRequest) -> bool:
-    return request.path.startswith(API_PREFIXES)
+    return f"{request.path}/".startswith(API_PREFIXES)
 
 
 def _hearer(request: HttpRequest) -> Hearer:

@@ -213,6 +213,8 @@ def _model(slug: str) -> ModelEntry:
         output_microusd_per_mtok=8_000_000,
         cached_input_microusd_per_mtok=None,
         created_s=0,
+        split_advice="",
+        advised_concurrency=None,
         limit_group=f"{slug}/m",
     )
 
@@ -246,16 +248,15 @@ class World:
         self.coordinator.configure(self.configuration.scheduler)
         self.rows = Rows()
         self.quota = QuotaStates(self.coordinator, self.rows, self.tasks)
-        self.relay = Relay(
-            Parts(
-                configuration=lambda: self.configuration,
-                coordinator=self.coordinator,
-                adapters={"openai_chat": self.upstream},
-                books=self.books,
-                tasks=self.tasks,
-                quota=self.quota,
-            )
+        self.parts = Parts(
+            configuration=lambda: self.configuration,
+            coordinator=self.coordinator,
+            adapters={"openai_chat": self.upstream},
+            books=self.books,
+            tasks=self.tasks,
+            quota=self.quota,
         )
+        self.relay = Relay(self.parts)
         self._number = 0
 
     @classmethod
