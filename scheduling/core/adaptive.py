@@ -1,8 +1,8 @@
 """A limit that nobody told: the start rate, fitted to what the provider refuses.
 
-AIMD in the shape of TCP CUBIC (RFC 9438). A refusal says "this rate is too high": the rate goes down by a tenth and that
-ceiling is remembered. From there it climbs fast, then ever slower towards the ceiling, stands there a while, and only
-then feels its way up, ever faster, until something is refused again or the configured limit is reached:
+AIMD in the shape of TCP CUBIC (RFC 9438). A refusal says "this rate is too high": the rate goes down by a tenth and
+that ceiling is remembered. From there it climbs fast, then ever slower towards the ceiling, stands there a while, and
+only then feels its way up, ever faster, until something is refused again or the configured limit is reached:
 
     rate(x) = ceiling × (1 + (x − 1)³ / 10)      x = progress since the cut; 1 = back at the ceiling
 

@@ -1,9 +1,9 @@
 """How long answers come out, per model and user, and what that makes of a cap.
 
 Providers charge the cap, not the answer, when a request arrives; a cap far above use buys nothing and empties the
-window. So the lengths are remembered, as counts in buckets: exact up to 64 tokens, above that 32 buckets an octave, so a
-length is known to 1 in 32 (3 %), always rounded up. Only the last 500 to 1,000 answers count (two generations of 500),
-only of the 2,000 pairs of model and user that were heard of last: memory is bounded whatever comes.
+window. So the lengths are remembered, as counts in buckets: exact up to 64 tokens, above that 32 buckets an octave, so
+a length is known to 1 in 32 (3 %), always rounded up. Only the last 500 to 1,000 answers count (two generations of
+500), only of the 2,000 pairs of model and user that were heard of last: memory is bounded whatever comes.
 
 Bound: if the next answer is drawn like the last ones, a cap at p99 + margin cuts at most 1 in 100, and the margin makes
 that rarer; whoever lowers a cap calls once more with the caller's own if the answer ended for length.

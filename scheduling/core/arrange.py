@@ -9,6 +9,7 @@ from scheduling.core.moment import Moment
 from scheduling.core.readiness import refresh, refresh_provider
 from scheduling.core.spec import (
     FairBy,
+    FlowSpec,
     ModelSpec,
     ProviderSpec,
     SchedulerSpec,
@@ -28,7 +29,7 @@ def take_over(state: State, spec: SchedulerSpec, now: Moment) -> None:
         if provider.spec.key not in spec.providers:
             _retire_provider(state, provider)
     for key, limiter in state.limiters.items():
-        limiter.spec = spec.flows.get(key, limiter.spec)
+        limiter.spec = spec.flows.get(key) or FlowSpec(key)
     for model in state.models.values():
         refresh(state, model)
 
@@ -146,13 +147,13 @@ def _hangs_on(plan: AxisPlan, group: tuple[Scope, str]) -> bool:
 def _axes_on(
     provider: ProviderState, model: ModelState, groups: Iterable[tuple[Scope, str]]
 ) -> tuple[tuple[WindowAxis, ...], tuple[WindowAxis, ...]]:
-    """The model's axes on these groups: those that bind, and those that are only shown."""
-    axes = [
+    """The model's axes on these groups: those that bind, and those that are only shown. Equal windows are one axis."""
+    axes = dict.fromkeys(
         provider.axes[plan.key(group[1])]
         for group in groups
         for plan in plan_axes(model.rules)
         if _hangs_on(plan, group)
-    ]
+    )
     enforced = tuple(axis for axis in axes if axis.mode is WindowMode.ENFORCED)
     return enforced, tuple(axis for axis in axes if axis.mode is WindowMode.ESTIMATE)
 

@@ -20,7 +20,7 @@ from scheduling.core.outcomes import Code, Left, Reason, Told
 from scheduling.core.policy import closed_until
 from scheduling.core.readiness import refresh, wake
 from scheduling.core.spec import Class, FairBy, FlowSpec
-from scheduling.core.starts import paced
+from scheduling.core.starts import let_rest, paced
 from scheduling.core.state import Closing, ModelState, Roll, State, Ticket
 from scheduling.core.tickets import Ask
 from scheduling.core.times import AT_LEAST_US, tell_until
@@ -81,13 +81,18 @@ def weight_of(state: State, ask: Ask) -> int:
     return max(1, weight)
 
 
-def limiters_of(state: State, ask: Ask) -> list[Limiter]:
+def limiters_of(state: State, ask: Ask, now: Moment) -> list[Limiter]:
     """The own limits that bind this ask; made when first needed."""
     found = []
     for key in dict.fromkeys((ask.flow, *ask.limits)):
         spec = state.spec.flows.get(key)
-        if spec is not None and _limits_anything(spec):
-            found.append(state.limiters.setdefault(key, Limiter(spec)))
+        if spec is None or not _limits_anything(spec):
+            continue
+        limiter = state.limiters.get(key)
+        if limiter is None:
+            limiter = state.limiters[key] = Limiter(spec)
+            let_rest(state, limiter, now)
+        found.append(limiter)
     return found
 
 
@@ -145,7 +150,7 @@ def _all_windows(model: ModelState) -> tuple[WindowAxis, ...]:
 
 def _own_limit(state: State, ticket: Ticket, now: Moment) -> Left | None:
     line = ticket.model.lines[ticket.ask.klass].line_of(ticket.ask.flow)
-    for limiter in limiters_of(state, ticket.ask):
+    for limiter in limiters_of(state, ticket.ask, now):
         reached = limiter.reached(ticket, line, now)
         if reached is not None:
             return _own_limit_reached(ticket, limiter, reached, now)

@@ -3,8 +3,9 @@
 All lines of one model and class stand in `Lines`; a line is one flow's. Within a line first come, first served.
 Between lines **fair share by virtual time** (start-time fair queueing with the virtual clock of WF2Q+: Bennett and
 Zhang 1996): a line's tag is the cost of what it has started, over its weight; the smallest tag goes next, ties by
-arrival number. The clock V goes on by cost / (weights waiting) with every start and never lags behind the smallest tag;
-a flow that was idle re-enters at V, so nobody saves up turns and nobody is passed for ever by newcomers.
+arrival number. The clock V is the tag of the latest start, or further on if the fluid share is: with every start it
+goes on by the cost of the one before over the weights waiting. A flow that was idle re-enters at V: nobody saves up
+turns, and nobody is passed for ever by newcomers.
 
 Bound: for two flows f and g that both wait throughout, however long, the served costs Wf/wf and Wg/wg differ by at most
 cf/wf + cg/wg, where c is the largest cost of one request. (A tag only grows while it is the smallest.)
@@ -47,7 +48,7 @@ class Line:
 
 
 class Lines:
-    __slots__ = ("_by_flow", "_clock", "_idle", "_last_cost", "_marks", "_order", "_weights", "fair")
+    __slots__ = ("_by_flow", "_clock", "_idle", "_last_cost", "_marks", "_order", "_served", "_weights", "fair")
 
     def __init__(self, *, fair: bool) -> None:
         self.fair = fair  # False: plain first come, first served
@@ -57,6 +58,7 @@ class Lines:
         self._order: Order[Line] = Order()  # lines that are not parked
         self._idle: Order[str] = Order()  # flows without a line whose tag is still ahead of the clock
         self._clock = 0
+        self._served = 0  # what the clock goes on by when the last start has been served: at the next one
         self._weights = 0
 
     def __bool__(self) -> bool:
@@ -89,13 +91,11 @@ class Lines:
         """`ticket` starts: take it out, charge its flow, move the clock. Returns what its tag grew by."""
         line = self._by_flow[ticket.ask.flow]
         share = ceil_div(cost, line.weight)
+        self._clock = max(self._clock + self._served, line.tag)
+        self._served = cost // self._weights
         self._last_cost = cost
         line.tag += share
-        self._clock += cost // max(1, self._weights)
         self.remove(ticket)
-        first = self._order.first()
-        if first is not None:
-            self._clock = max(self._clock, first.tag)
         return share
 
     def give_back(self, flow: str, share: int) -> None:
@@ -140,7 +140,7 @@ class Lines:
 
     def copy_shares(self, other: Lines) -> None:
         """Take over another's tags and clock, for a look ahead."""
-        self._clock = other._clock
+        self._clock, self._served, self._last_cost = other._clock, other._served, other._last_cost
         for flow, line in other._by_flow.items():
             self._remember(flow, line.tag)
         for flow in other._idle:
@@ -164,7 +164,7 @@ class Lines:
         if self._by_flow:
             self._remember(line.flow, line.tag)
         else:  # nobody waits: the busy period is over, all are even
-            self._idle, self._clock = Order(), 0
+            self._idle, self._clock, self._served = Order(), 0, 0
 
     def _remember(self, flow: str, tag: int) -> None:
         self._idle.drop(flow)

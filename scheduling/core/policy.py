@@ -100,8 +100,8 @@ def judge(state: State, ticket: Ticket, now: Moment) -> Choice | Hindrance:
     model = ticket.model
     if (shut := _shut(model, now)) is not None:
         return shut
-    if model.windows and (hindrance := _hindrance(model.windows, ticket, now)) is not None:
-        return hindrance
+    if model.windows and (found := hindrance(model.windows, ticket, now)) is not None:
+        return found
     if model.roads is None:
         return Choice(ticket, None, model.windows, model.estimates)
     road = _pick_road(state, model.roads, ticket, now)
@@ -122,7 +122,8 @@ def closed_until(closing: Closing | None) -> int:
     return 0 if closing is None else closing.until_us
 
 
-def _hindrance(windows: tuple[WindowAxis, ...], ticket: Ticket, now: Moment) -> Hindrance | None:
+def hindrance(windows: tuple[WindowAxis, ...], ticket: Ticket, now: Moment) -> Hindrance | None:
+    """What of these windows holds the ticket up; None if all have room."""
     model = ticket.model
     pinned, rule, charge = model.pool.pinned, model.rules.charge_rule, ticket.ask.charge
     until_us, reason, pins = now.us, Reason.PACE, []
@@ -146,13 +147,13 @@ def _pick_road(
     hindered: list[Hindrance] = []
     warm: Hindrance | None = None
     for road in roads:
-        hindrance = _road_hindrance(road, ticket, now)
-        if hindrance is None:
+        found = _road_hindrance(road, ticket, now)
+        if found is None:
             free.append(road)
             continue
-        hindered.append(hindrance)
-        if road.credential.spec.id == last and hindrance.until_us <= now.us + KEPT_WARM_US:
-            warm = hindrance
+        hindered.append(found)
+        if road.credential.spec.id == last and found.until_us <= now.us + KEPT_WARM_US:
+            warm = found
     if not free:
         return _join(hindered)
     if warm is not None and not ticket.kept_warm:
@@ -168,12 +169,12 @@ def _road_hindrance(road: CredentialRoad, ticket: Ticket, now: Moment) -> Hindra
         return Hindrance(closed_until(credential.closing), Reason.CLOSED)
     if not credential.lane.has_room(ticket.ask.klass):
         return Hindrance(FAR_US, Reason.CREDENTIAL)
-    return _hindrance(road.windows, ticket, now) if road.windows else None
+    return hindrance(road.windows, ticket, now) if road.windows else None
 
 
 def _join(hindered: list[Hindrance]) -> Hindrance:
     """No credential is free: wait for the first; all axes in the way are pinned, for any of them will do."""
     if not hindered:
         return Hindrance(FAR_US, Reason.CREDENTIAL)
-    first = min(hindered, key=lambda hindrance: hindrance.until_us)
+    first = min(hindered, key=lambda one: one.until_us)
     return Hindrance(first.until_us, first.reason, tuple(axis for one in hindered for axis in one.pins))

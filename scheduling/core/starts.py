@@ -39,7 +39,8 @@ def start(state: State, choice: Choice, now: Moment, *, offer: bool) -> Granted:
     lease.turns_before = (model.turn, model.provider.turn)
     model.turn = model.provider.turn = lease.number
     _remember_conversation(state, choice)
-    _try_reopening(choice, now)
+    if ticket.ask.purpose != "probe":
+        _try_reopening(choice, now)
     refresh(state, model)
     return Granted(
         ticket_id=ticket.ask.ticket_id,
@@ -108,7 +109,7 @@ def release(state: State, lease: Lease, now: Moment, *, ran: bool) -> None:
     for limiter, _ in lease.own:
         limiter.running -= 1
         unpark(state, limiter, now)
-        _let_rest(state, limiter, now)
+        let_rest(state, limiter, now)
     wake(state, model.pool, now)
     refresh(state, model)
 
@@ -125,6 +126,12 @@ def unpark_line(state: State, line: Line, now: Moment) -> None:
     model = line.head.model
     wake(state, model.pool, now)
     refresh(state, model)
+
+
+def let_rest(state: State, limiter: Limiter, now: Moment) -> None:
+    """Nobody uses it at the moment: in a minute there is nothing left of it to remember."""
+    if not (limiter.running or limiter.waiting):
+        state.resting.put(limiter.spec.key, (now.us + MINUTE_US, state.next_number()))
 
 
 def drop_rested(state: State, now: Moment) -> None:
@@ -144,12 +151,7 @@ def _leave_own(state: State, ticket: Ticket, now: Moment) -> None:
     assert line is not None, "a ticket stands in a line"
     for key in ticket.own_amounts:
         state.limiters[key].leave(ticket, line)
-        _let_rest(state, state.limiters[key], now)
-
-
-def _let_rest(state: State, limiter: Limiter, now: Moment) -> None:
-    if not (limiter.running or limiter.waiting):
-        state.resting.put(limiter.spec.key, (now.us + MINUTE_US, state.next_number()))
+        let_rest(state, state.limiters[key], now)
 
 
 def _forget_ticket(state: State, ticket: Ticket) -> None:

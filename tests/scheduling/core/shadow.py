@@ -126,9 +126,7 @@ class Shadow:
     def _blocking(self, road: list[tuple[Books, Measure]], ask: Ask, pinned: set[int]) -> list[Books]:
         now_us = self.bench.now_us
         return [
-            books
-            for books, measure in road
-            if id(books) in pinned or not books.has_room(_amount(ask, measure), now_us)
+            books for books, measure in road if id(books) in pinned or not books.has_room(_amount(ask, measure), now_us)
         ]
 
     def _heads(self) -> Iterator[Line]:
@@ -156,8 +154,8 @@ class Shadow:
         if not provider.credentials:
             yield list(self._axes(ask, None)) or [(Books(1, 1, paced=False), Measure.REQUESTS)]
         for credential in provider.credentials:
-            used = sum(1 for one in self.running.values() if one.credential_id == credential.id)
-            if credential.lanes is None or used < credential.lanes:
+            running = self._of_class(credential_id=credential.id)
+            if credential.lanes is None or _room(credential.lanes, 1, ask, running):
                 yield list(self._axes(ask, credential.id))
 
     def _has_lanes(self, ask: Ask) -> bool:

@@ -25,7 +25,7 @@ def _crowd(waiting: int, flows: int, models: int, lane_rules: LaneRules) -> Benc
     names = [f"m{number}" for number in range(models)]
     bench = Bench(relay(provider(of=lane_rules, models=names)))
     number = 0
-    while len(bench.waiting) < waiting:
+    while len(bench.core.state.tickets) < waiting:
         bench.tokens(10, 10, model=f"p/m{number % models}", flow=f"user:{number % flows}")
         number += 1
     return bench
@@ -53,6 +53,7 @@ def _turn(bench: Bench, models: int, flows: int) -> dict[str, float]:
         latest.append(bench.tokens(10, 10, model=f"p/m{number % models}", flow=f"user:{number % flows}"))
 
     def release() -> None:
+        bench.now_us += 1000
         bench.end(next(iter(bench.core.state.leases)), prompt_tokens=5, completion_tokens=5)
 
     def cancel() -> None:

@@ -17,12 +17,13 @@ from scheduling.core.moment import Moment
 from scheduling.core.outcomes import Code, Event, Granted, Left, Lost, Reply, Told
 from scheduling.core.policy import pick_next
 from scheduling.core.predict import predict
+from scheduling.core.probe import PROBE, no_room, pick_probe
 from scheduling.core.snapshot import QueueSnapshot
 from scheduling.core.spec import SchedulerSpec
 from scheduling.core.starts import leave_line, paced, release, settle, start
 from scheduling.core.state import State, Ticket
 from scheduling.core.tickets import Actual, Ask, Closure, Selection, TargetRef
-from scheduling.core.times import tell_capacity
+from scheduling.core.times import AT_LEAST_US, tell_capacity
 
 
 class Core:
@@ -50,6 +51,8 @@ class Core:
         number = self.state.next_number() if ask.arrival is None else ask.arrival
         ticket = Ticket(ask, model, number, now.us if ask.arrived_us is None else ask.arrived_us)
         ticket.deadline_us = door.deadline_us(ticket)
+        if ask.purpose == PROBE:
+            return self._finish([*events, self._probe(ticket, now)], now)
         refusal = door.refusal_before_line(self.state, ticket, now)
         if refusal is not None:
             return self._finish([*events, refusal], now)
@@ -69,7 +72,8 @@ class Core:
         events: list[Event] = []
         for ticket in [one for one in self.state.tickets.values() if selection.names(one.ask)]:
             queue_us = now.us - ticket.arrived_us
-            told = Told(queue_us=queue_us, pace_us=min(paced(ticket, now), queue_us))
+            pace_us = min(paced(ticket, now), queue_us)
+            told = Told(retry_after_us=AT_LEAST_US, estimate=True, queue_us=queue_us, pace_us=pace_us)
             leave_line(self.state, ticket, now)
             events.append(Left(ticket.ask.ticket_id, code, told))
         events += [Lost(one.ask.ticket_id) for one in self.state.leases.values() if selection.names(one.ask)]
@@ -121,6 +125,13 @@ class Core:
         wanted = set(ticket_ids)
         starts = predict(self.state, now, wanted)
         return {ticket_id: starts[ticket_id] for ticket_id in wanted if ticket_id in starts}
+
+    def _probe(self, ticket: Ticket, now: Moment) -> Event:
+        choice = pick_probe(self.state, ticket, now)
+        if choice is None:
+            return no_room(ticket)
+        door.enter_line(self.state, ticket, now)
+        return start(self.state, choice, now, offer=self.offers)
 
     def _through_the_door(self, ticket: Ticket, now: Moment) -> list[Event]:
         """It stands in line: is there a place for it, or does it start anyway?"""
