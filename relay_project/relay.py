@@ -65,6 +65,10 @@ class Relay:
             story.failed(error)
             raise
 
+    def refuse(self, call: Call, error: Exception) -> None:
+        """A known caller's request that the edge has refused leaves its row too."""
+        Story(call, self._parts.books, self._clock).failed(error)
+
     async def _answer(self, call: Call, story: Story) -> Reply:
         parsed = call.parse()
         story.stream = parsed.request.stream

@@ -15,6 +15,7 @@ from relay_project.api.provider_connection import ProviderCheck, ProviderTestCal
 from relay_project.api.queue import QueueView
 from relay_project.guide.views import GuideJson, GuideMarkdown, guide_page
 from relay_project.pages.queue import cancel_ticket, provider_lanes, queue_page
+from relay_project.pages.refusals import refusal_page
 from relay_project.pages.sign_in import SignIn
 
 urlpatterns = [
@@ -29,6 +30,7 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/providers/<slug:slug>/check", ProviderCheck.as_view(), name="api-provider-check"),
     path("api/providers/<slug:slug>/test", ProviderTestCall.as_view(), name="api-provider-test"),
+    path("refusals/", refusal_page, name="refusals"),
     path("guide/", guide_page, name="guide"),
     path("guide.md", GuideMarkdown.as_view(), name="guide-md"),
     path("guide.json", GuideJson.as_view(), name="guide-json"),

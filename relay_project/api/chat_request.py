@@ -79,9 +79,7 @@ def asked_wait_us(header: str | None) -> int | None:
 def check_encoding(header: str | None) -> None:
     """`Content-Encoding` of the request. Bodies come as they are: unpacking would undo the bound on their size."""
     if header is not None and header.strip().lower() not in ("", "identity"):
-        raise InvalidRequest(
-            _("The body must be sent as it is, without a Content-Encoding."), param="Content-Encoding"
-        )
+        raise InvalidRequest(_("The body must be sent as it is, without a Content-Encoding."), param="Content-Encoding")
 
 
 def _object(body: bytes) -> Mapping[str, Any]:
