@@ -64,6 +64,7 @@ class Refusal:
     code: str = ""  # the provider's own code
     message: str = ""  # the provider's own words, redacted of keys; shown to the caller
     safe_to_resend: bool = False  # the connection was stale: not one byte of the request was looked at
+    limits: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)  # the headers it came with
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +95,16 @@ class AnswerFacts:
     content_seen: bool = False  # any text, reasoning, tool call, refusal text, audio …: real output
     content_chars: int = 0  # letters of output, for an estimate where usage is missing
     finish_reason: str = ""
+    open_choices: set[int] = field(default_factory=set)  # have spoken and not finished; there may be several
     terminal_seen: bool = False  # e.g. `data: [DONE]`
     usage: Usage | None = None
     error: Refusal | None = None
     upstream_model: str = ""
+
+    @property
+    def end_was_said(self) -> bool:
+        """For all of the answer: one choice of three that has finished is not the end."""
+        return self.terminal_seen or bool(self.finish_reason and not self.open_choices)
 
 
 class AnswerReader(Protocol):
@@ -154,6 +161,7 @@ class ChatRequest:
     fields: Mapping[str, Any]
     stream: bool
     wants_usage_chunk: bool  # the caller itself asked for stream_options.include_usage
+    cap_tokens: int | None = None  # put in place of the caller's own larger caps; None = they go as they are
 
 
 @dataclass(slots=True)
@@ -165,6 +173,7 @@ class Answer:
     chunks: AsyncIterator[bytes]  # one item per network read; raises UpstreamFault
     reader: AnswerReader
     close: Any  # Callable[[], None]; cuts the connection unless the answer was read to its end
+    limits: Mapping[str, str] = field(default_factory=dict)  # all its headers, for `quota_headers`: never passed on
 
 
 class UpstreamFault(Exception):

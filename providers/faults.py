@@ -75,6 +75,22 @@ _SENTENCES: Mapping[Fault, str] = MappingProxyType(
 
 TIMEOUTS = frozenset({Fault.CONNECT_TIMEOUT, Fault.FIRST_BYTE_TIMEOUT, Fault.IDLE_TIMEOUT, Fault.TOTAL_TIMEOUT})
 
+# Not a byte of the request has left: the provider cannot have counted it.
+NEVER_SENT = frozenset(
+    {
+        Fault.CONNECTION_REFUSED,
+        Fault.DNS,
+        Fault.UNREACHABLE,
+        Fault.CERTIFICATE,
+        Fault.TLS,
+        Fault.OUT_OF_SOCKETS,
+        Fault.STALE_CONNECTION,
+        Fault.CONNECT_TIMEOUT,
+        Fault.INVALID_URL,
+        Fault.UNSENDABLE,
+    }
+)
+
 # On a kept-open connection these mean that the server had closed it before it read the request, provided that
 # nothing of the answer had come.
 STALE_SIGNS = frozenset({Fault.DISCONNECTED, Fault.RESET})
@@ -185,6 +201,11 @@ def upstream_fault(fault: Fault, *, origin: str, exc: BaseException | None = Non
     evidence = f"{fault}: {_class_names(exc)}" if exc is not None else str(fault)
     message = f"{_SENTENCES[fault]} ({origin}{_certificate_reason(exc)})"
     return TransportFault(fault, Refusal(kind, evidence=evidence, message=message))
+
+
+def was_sent(refusal: Refusal) -> bool:
+    """Did anything of the request leave this machine? Certain only where a fault says that nothing did."""
+    return refusal.status is not None or refusal.evidence.partition(":")[0] not in NEVER_SENT
 
 
 def name_of(cls: type[BaseException]) -> str:

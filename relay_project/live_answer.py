@@ -7,9 +7,10 @@ breaks or errs, or when the caller leaves. Every way out is synchronous, so a ca
 from __future__ import annotations
 
 from accounts.outcomes import Outcome
-from providers.contract import Answer, End, Refusal, RefusalKind, UpstreamFault, Usage
+from providers.contract import Answer, AnswerFacts, End, Refusal, RefusalKind, UpstreamFault, Usage
 from relay_project.attempts import Begun, taken_away
 from relay_project.errors import ProviderSaidNo
+from relay_project.learning.outlay import Outlay
 from relay_project.refusal_codes import CODES, EMPTY
 from relay_project.rendering import problem_event
 from relay_project.story import Story
@@ -28,12 +29,13 @@ _BROKE_OFF = Refusal(
 class LiveAnswer:
     """Async iterator of bytes; see the module."""
 
-    def __init__(self, begun: Begun, lease: Lease, story: Story, tasks: TaskOwner) -> None:
+    def __init__(self, begun: Begun, lease: Lease, story: Story, outlay: Outlay, tasks: TaskOwner) -> None:
         self._answer: Answer = begun.answer
         self._head = begun.head
         self._over = begun.over
         self._lease = lease
         self._story = story
+        self._outlay = outlay
         self._tasks = tasks
         self._ended = False
         lease.on_lost(self._answer.close)
@@ -153,16 +155,19 @@ class LiveAnswer:
         self._answer.close()
         whole = outcome in (Outcome.COMPLETED, Outcome.RECOVERED)
         self._settle(Ending.SERVED if whole else Ending.FAILED)
+        if whole:
+            self._outlay.learn_from(self._answer.reader.facts, self._lease.rules.charge_rule)
         self._story.answered(outcome, self._answer.reader.facts, reason=reason, whole=whole)
 
     def _settle(self, ending: Ending) -> None:
-        usage = self._answer.reader.facts.usage or Usage()
-        self._lease.settle(
-            Actual(
-                prompt_tokens=usage.prompt_tokens,
-                cached_prompt_tokens=usage.cached_prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-            ),
-            ending,
-        )
-        self._lease.release()
+        self._lease.release(measured(self._answer.reader.facts), ending)
+
+
+def measured(facts: AnswerFacts) -> Actual:
+    """What the answer cost, as far as it was told."""
+    usage = facts.usage or Usage()
+    return Actual(
+        prompt_tokens=usage.prompt_tokens,
+        cached_prompt_tokens=usage.cached_prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+    )

@@ -196,8 +196,6 @@ def _model_specs(provider: Provider, profile: LaneProfile) -> Iterable[ModelSpec
         override = overrides.get(model.pk)
         yield ModelSpec(
             key=_key(provider, model),
-            split_advice=model.split_advice,
-            advised_concurrency=model.advised_concurrency,
             limit_group=model.limit_group or _key(provider, model),
             rules=_rules(profile, override, _windows(profile, override)),
             paused=model.paused,

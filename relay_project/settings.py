@@ -144,4 +144,10 @@ if ENV.valkey_url:
 else:
     CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 
-UNFOLD = {"SITE_TITLE": "LLM relay", "SITE_HEADER": "LLM relay", "SITE_SYMBOL": "toll", "SHOW_HISTORY": True}
+UNFOLD = {
+    "SITE_TITLE": "LLM relay",
+    "SITE_HEADER": "LLM relay",
+    "SITE_SYMBOL": "toll",
+    "SHOW_HISTORY": True,
+    "DASHBOARD_CALLBACK": "relay_project.admin.home.dashboard",
+}

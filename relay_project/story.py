@@ -13,6 +13,7 @@ from accounts.outbox.record import UsageRecord
 from accounts.outcomes import Outcome
 from providers.contract import AnswerFacts, Usage
 from relay_project.calls import Call
+from relay_project.costs import added, cost_microusd, sum_of
 from relay_project.errors import ProviderSaidNo
 from relay_project.problems import problem_of
 from relay_project.refusal_codes import outcome_of
@@ -76,6 +77,7 @@ class Story:
         self._model: ModelEntry | None = None
         self._usage: Usage | None = None
         self._measured = ""
+        self.also_used: Usage | None = None  # by an answer before this one, of the same request
         self.role = ""
         self.klass = ""
         self.stream = False
@@ -128,6 +130,8 @@ class Story:
 
     def attempt_ended(self, outcome: Outcome, reason: str = "") -> None:
         attempt = self._attempts[-1]
+        if attempt.outcome:
+            return  # it ended before, and its answer is told all the same
         attempt.run_us = self._clock.now_us() - attempt.started_us
         attempt.outcome, attempt.reason = outcome, reason
         self._in_line_since_us = self._clock.now_us()
@@ -186,7 +190,7 @@ class Story:
     def _record(
         self, *, outcome: str, reason: str = "", stage: str = "", http_status: int | None = None
     ) -> UsageRecord:
-        usage = self._usage or Usage()
+        usage = added(self._usage or Usage(), self.also_used)
         caller, model = self._call.caller, self._model
         return UsageRecord(
             request_id=self._call.id,
@@ -215,7 +219,7 @@ class Story:
             cached_prompt_tokens=usage.cached_prompt_tokens,
             cache_write_tokens=usage.cache_write_tokens,
             reasoning_tokens=usage.reasoning_tokens,
-            charged_tokens=_sum_of(usage),
+            charged_tokens=sum_of(usage),
             cost_microusd=None if model is None else cost_microusd(model, usage),
             measured=self._measured,
             recovered=outcome == Outcome.RECOVERED,
@@ -227,25 +231,3 @@ class Story:
         if self._first_content_us is None or not self._attempts:
             return None
         return (self._first_content_us - self._attempts[-1].started_us) // 1000
-
-
-def _sum_of(usage: Usage) -> int | None:
-    if usage.prompt_tokens is None and usage.completion_tokens is None:
-        return None
-    return (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
-
-
-def cost_microusd(model: ModelEntry, usage: Usage) -> int | None:
-    """Whole microusd, rounded up; None where a price or a count is not known."""
-    prices = (model.input_microusd_per_mtok, model.output_microusd_per_mtok)
-    if None in prices or usage.prompt_tokens is None or usage.completion_tokens is None:
-        return None
-    cached = min(usage.cached_prompt_tokens or 0, usage.prompt_tokens)
-    cached_price = model.cached_input_microusd_per_mtok
-    input_price, output_price = prices[0] or 0, prices[1] or 0
-    total = (
-        (usage.prompt_tokens - cached) * input_price
-        + cached * (input_price if cached_price is None else cached_price)
-        + usage.completion_tokens * output_price
-    )
-    return -(-total // 1_000_000)

@@ -13,14 +13,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from accounts.outcomes import Outcome
-from providers.contract import Adapter, Deadlines, Refusal, Target
+from providers.contract import Adapter, Refusal
+from relay_project.addressing import deadlines_of, ending_of, place_of, target_of
 from relay_project.api.chat_request import ParsedChat
 from relay_project.attempts import Begun, begin, while_held
 from relay_project.calls import Call, Reply
 from relay_project.errors import ProviderSaidNo
-from relay_project.live_answer import LiveAnswer
+from relay_project.learning.giving_way import acquire
+from relay_project.learning.learning import Learning
+from relay_project.learning.outlay import Outlay
+from relay_project.live_answer import LiveAnswer, measured
 from relay_project.quota.consequences import Consequence, Effect
-from relay_project.quota.states import Place, QuotaStates
+from relay_project.quota.states import QuotaStates
 from relay_project.refusal_codes import outcome_of, said_no
 from relay_project.resolution import Candidate
 from relay_project.snapshot import Configuration
@@ -28,9 +32,8 @@ from relay_project.story import Books, Story
 from relay_project.tasks import TaskOwner
 from scheduling.coordinator import Coordinator, Lease
 from scheduling.core.charge import Ending
-from scheduling.core.estimate import estimate_tokens
 from scheduling.core.spec import Scope
-from scheduling.core.tickets import Ask, Charge
+from scheduling.core.tickets import Ask
 from scheduling.errors import Evicted, Rejection
 from scheduling.watching import Watch
 
@@ -47,6 +50,7 @@ class Parts:
     books: Books
     tasks: TaskOwner
     quota: QuotaStates
+    learning: Learning
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,15 @@ class Refused:
     lease: Lease
 
 
+@dataclass(frozen=True, slots=True)
+class CutShort:
+    """A whole answer that our own, lowered cap ended."""
+
+    begun: Begun
+    lease: Lease
+    outlay: Outlay
+
+
 class Turn:
     def __init__(self, parts: Parts, asking: Asking, candidate: Candidate, *, patience_s: float | None) -> None:
         """`patience_s`: how long a brief refusal may keep it while others could be asked; None = no others."""
@@ -74,6 +87,7 @@ class Turn:
         self._asking = asking
         self._candidate = candidate
         self._patience_s = patience_s
+        self._outlay = parts.learning.outlay(asking.parsed, candidate.model, asking.call.caller)
         self._resent = False
         self._waited = False
         self._keys_tried: set[str | None] = set()
@@ -82,10 +96,10 @@ class Turn:
 
     async def take(self, watch: Watch | None = None) -> Reply:
         """Raises `ProviderSaidNo` or `Rejection`."""
-        outcome = await self._attempt(watch, None)
+        outcome = await self._try(watch, None)
         while isinstance(outcome, Refused) and self._once_more(outcome):
             try:
-                again = await self._attempt(watch, outcome if self._waited else None)
+                again = await self._try(watch, outcome if self._waited else None)
             except Rejection:
                 break  # it cannot start in time: the provider's own no is the true reason
             outcome = again
@@ -106,7 +120,23 @@ class Turn:
             return self._patience_s is None or refused.consequence.wait_s <= self._patience_s
         return False
 
-    async def _attempt(self, watch: Watch | None, earlier: Refused | None) -> Reply | Refused:
+    async def _try(self, watch: Watch | None, earlier: Refused | None) -> Reply | Refused:
+        """An attempt; what our cap cut short is asked for once more with the caller's own, and told short only if that
+        cannot be had."""
+        outcome = await self._attempt(watch, earlier)
+        if not isinstance(outcome, CutShort):
+            return outcome
+        self._outlay = outcome.outlay.with_own_cap()
+        try:
+            again = await self._attempt(watch, None)
+        except Rejection:
+            again = outcome
+        if isinstance(again, Reply):
+            return again
+        self._outlay, self._asking.story.also_used = outcome.outlay, None
+        return self._reply(outcome.begun, outcome.lease)
+
+    async def _attempt(self, watch: Watch | None, earlier: Refused | None) -> Reply | Refused | CutShort:
         lease = await self._admit(watch, earlier)
         begun: Begun | Refusal | None = None
         try:
@@ -120,12 +150,14 @@ class Turn:
         finally:
             if not isinstance(begun, Begun):
                 lease.release()
+        if self._outlay.is_cut(begun.answer.reader.facts):
+            return self._cut_short(begun, lease)
         return self._reply(begun, lease)
 
     async def _admit(self, watch: Watch | None, earlier: Refused | None) -> Lease:
         self.in_line = True
         try:
-            return await self._parts.coordinator.acquire(self._ask(earlier), watch)
+            return await acquire(self._parts.coordinator, self._parts.learning.limits, self._ask(earlier), watch)
         except Rejection as rejection:
             rejection.model = self._candidate.model.public_name
             self._asking.story.rejected(rejection)
@@ -134,13 +166,13 @@ class Turn:
             self.in_line = False
 
     async def _send(self, lease: Lease) -> Begun | Refusal:
-        target = _target(self._candidate, lease)
+        target = target_of(self._candidate, lease)
         self._keys_tried.add(lease.credential_id)
         label = target.credential.label if target.credential else ""
         self._asking.story.granted(lease, self._candidate.model, label)
         adapter = self._parts.adapters[self._candidate.provider.dialect]
-        deadlines = _deadlines(self._candidate, lease)
-        return await while_held(lease, begin(adapter, target, self._asking.parsed.request, deadlines))
+        deadlines = deadlines_of(self._candidate, lease)
+        return await while_held(lease, begin(adapter, target, self._outlay.request, deadlines))
 
     def _ask(self, earlier: Refused | None) -> Ask:
         call, story, model = self._asking.call, self._asking.story, self._candidate.model
@@ -154,7 +186,7 @@ class Turn:
             limits=call.caller.limits,
             owner=call.caller.owner,
             purpose=call.purpose,
-            charge=_charge(self._asking.parsed, self._candidate),
+            charge=self._outlay.charge,
             max_wait_us=None if max_wait_us is None else max(0, max_wait_us - story.waited_us),
             arrived_us=story.began_us,
             arrival=earlier.lease.arrival if earlier else None,
@@ -163,7 +195,7 @@ class Turn:
 
     def _refused(self, refusal: Refusal, lease: Lease) -> Refused:
         self._asking.story.attempt_ended(outcome_of(refusal), str(refusal.kind))
-        lease.settle(ending=Ending.FAILED if refusal.status is None else Ending.REFUSED)
+        lease.settle(ending=ending_of(refusal))
         no = said_no(
             refusal,
             lease.rules,
@@ -171,56 +203,33 @@ class Turn:
             model=self._candidate.model.public_name,
             now=datetime.fromtimestamp(self.clock.wall_us() / 1e6, UTC),
         )
-        return Refused(no, self._parts.quota.refused(place_of(self._candidate, lease), refusal, lease.rules), lease)
+        place = place_of(self._candidate, lease)
+        self._parts.learning.refused(place, self._candidate.provider.vendor, refusal, lease)
+        return Refused(no, self._parts.quota.refused(place, refusal, lease.rules), lease)
+
+    def _cut_short(self, begun: Begun, lease: Lease) -> CutShort:
+        facts = begun.answer.reader.facts
+        begun.answer.close()
+        lease.release(measured(facts), Ending.SERVED)
+        self._asking.story.attempt_ended(Outcome.COMPLETED, "max_tokens_capped")
+        self._asking.story.also_used = facts.usage
+        return CutShort(begun, lease, self._outlay)
 
     def _reply(self, begun: Begun, lease: Lease) -> Reply:
         story, place = self._asking.story, place_of(self._candidate, lease)
         story.first_content()
         self._parts.quota.succeeded(place)
-        headers = [
-            *begun.answer.headers,
+        self._parts.learning.served(place, self._candidate.provider.vendor, begun.answer.limits, lease)
+        headers = [*begun.answer.headers, *self._own_headers()]
+        return Reply(begun.answer.status, headers, LiveAnswer(begun, lease, story, self._outlay, self._parts.tasks))
+
+    def _own_headers(self) -> list[tuple[str, str]]:
+        story = self._asking.story
+        return [
             ("x-relay-request-id", story.hearer.request_id),
             ("x-relay-provider", self._candidate.provider.slug),
             ("x-relay-model", self._candidate.model.public_name),
             ("x-relay-queue-ms", str(story.queue_ms)),
             ("x-relay-attempts", str(story.attempts)),
+            *self._outlay.warnings,
         ]
-        if begun.over:
-            headers.append(("content-length", str(len(begun.head))))
-        return Reply(begun.answer.status, headers, LiveAnswer(begun, lease, story, self._parts.tasks))
-
-
-def place_of(candidate: Candidate, lease: Lease) -> Place:
-    return Place(
-        provider=candidate.provider.slug,
-        model=candidate.model.key,
-        limit_group=candidate.model.limit_group,
-        credential_id=lease.credential_id,
-        quota_group=candidate.provider.quota_groups.get(lease.credential_id or "", ""),
-        account_wide=candidate.provider.account_wide,
-    )
-
-
-def _charge(parsed: ParsedChat, candidate: Candidate) -> Charge:
-    return Charge(
-        prompt_tokens=estimate_tokens(parsed.prompt_text()),
-        cap_tokens=parsed.cap_tokens or (candidate.model.max_output or 0) * parsed.choices,
-        cap_is_callers=parsed.cap_tokens is not None,
-    )
-
-
-def _target(candidate: Candidate, lease: Lease) -> Target:
-    provider = candidate.provider
-    return Target(
-        provider=provider.slug,
-        vendor=provider.vendor,
-        base_url=provider.base_url,
-        model=candidate.model.upstream_name,
-        credential=provider.credentials.get(lease.credential_id or ""),
-        headers=provider.headers,
-    )
-
-
-def _deadlines(candidate: Candidate, lease: Lease) -> Deadlines:
-    silence_s = candidate.provider.silence_s
-    return Deadlines(first_byte_s=silence_s, idle_s=silence_s, total_s=lease.rules.run_timeout_us / 1e6)

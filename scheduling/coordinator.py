@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from scheduling.backends.base import Backend
-from scheduling.clock import Clock, Timer
+from scheduling.clock import Clock
 from scheduling.core.charge import Ending
 from scheduling.core.outcomes import Code, Granted, Left, Lost, Reply
 from scheduling.core.snapshot import QueueSnapshot
@@ -22,6 +22,7 @@ from scheduling.core.spec import SchedulerSpec
 from scheduling.core.tickets import Actual, Ask, Closure, Selection, TargetRef
 from scheduling.errors import EXCEPTION_OF, StoreAway
 from scheduling.leases import Lease
+from scheduling.timers import Alarm
 from scheduling.watching import Waiting, Watch, Watchers
 
 __all__ = ["Coordinator", "Lease", "Waiting"]
@@ -38,8 +39,8 @@ class Coordinator:
         self._leases: dict[str, Lease] = {}
         self._watchers = Watchers(clock, backend.snapshot)
         self._listeners: list[Callable[[], None]] = []
-        self._due: Timer | None = None
-        self._renewal: Timer | None = None
+        self._due = Alarm(clock, backend.pump)
+        self._renewal = Alarm(clock, self._renew)
         self._draining = False
 
     async def start(self) -> None:
@@ -48,14 +49,9 @@ class Coordinator:
     async def close(self) -> None:
         """Stop all timers; whoever still waits is told that the relay goes down."""
         self.drain()
-        for timer in (self._due, self._renewal):
-            if timer is not None:
-                timer.cancel()
-        self._due = self._renewal = None
+        self._due.set(None)
+        self._renewal.set(None)
         self._watchers.close()
-        for waiter in self._waiters.values():
-            if not waiter.done():
-                waiter.set_exception(StoreAway(code="relay_draining"))
         await self._backend.close()
 
     def configure(self, spec: SchedulerSpec) -> None:
@@ -63,8 +59,11 @@ class Coordinator:
         self._backend.configure(spec)
 
     def drain(self) -> None:
-        """Going down: new ones are refused (`relay_draining`), those inside go on."""
+        """Going down: new ones and those in line are told so at once (`relay_draining`), those who run go on."""
         self._draining = True
+        for waiter in self._waiters.values():
+            if not waiter.done():
+                waiter.set_exception(StoreAway(code="relay_draining"))
 
     async def acquire(self, ask: Ask, watch: Watch | None = None) -> Lease:
         """Wait in line for a place on every lane. Raises a `Rejection`; the caller owns the lease and releases it.
@@ -113,8 +112,7 @@ class Coordinator:
         return lambda: self._listeners.remove(callback)
 
     async def cancel(self, ticket_id: str) -> None:
-        """An admin takes a ticket out: its caller gets `Evicted` with code `ticket_cancelled`; if it runs, its lease is
-        lost."""
+        """An admin takes a ticket out: its caller gets `Evicted` (`ticket_cancelled`); its lease, if any, is lost."""
         self._backend.expel(Selection(ticket_ids=frozenset({ticket_id})), Code.TICKET_CANCELLED)
 
     async def withdraw(self, key: str) -> None:
@@ -137,7 +135,7 @@ class Coordinator:
             lease.release()
 
     def _deliver(self, reply: Reply) -> None:
-        self._arm(reply.next_due_us)
+        self._due.set(reply.next_due_us)
         for event in reply.events:
             if isinstance(event, Granted):
                 self._granted(event)
@@ -174,17 +172,11 @@ class Coordinator:
         self._leases.pop(ticket_id, None)
         self._backend.release(ticket_id, ending, actual)
 
-    def _arm(self, due_us: int | None) -> None:
-        if self._due is not None:
-            self._due.cancel()
-        self._due = None if due_us is None else self._clock.call_at(due_us, self._backend.pump)
-
     def _keep_renewed(self) -> None:
         every_us = self._backend.renew_every_us
-        if every_us is not None and self._renewal is None and self._leases:
-            self._renewal = self._clock.call_at(self._clock.now_us() + every_us, self._renew)
+        if every_us is not None and self._leases and not self._renewal.is_set:
+            self._renewal.set(self._clock.now_us() + every_us)
 
     def _renew(self) -> None:
-        self._renewal = None
         self._backend.renew(self._holder, list(self._leases))
         self._keep_renewed()

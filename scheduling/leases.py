@@ -74,11 +74,12 @@ class Lease:
             self._ending = ending
             self._settle(self.ticket_id, ending, actual or Actual())
 
-    def release(self) -> None:
-        """Give every place back. Not settled before: it counts as failed, what was charged at arrival stays."""
+    def release(self, actual: Actual | None = None, ending: Ending = Ending.FAILED) -> None:
+        """Give every place back. What was not settled before is settled with it, in the same step; by default as
+        failed: what was charged at arrival stays."""
         if not self._released:
             self._released = True
-            self._release(self.ticket_id, self._ending or Ending.FAILED, Actual())
+            self._release(self.ticket_id, self._ending or ending, actual or Actual())
 
     def on_lost(self, callback: Callable[[], None]) -> None:
         """Called once if the lease is taken away (reaped, token revoked): stop the call at once. Release it as ever."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduling.clock import SECOND_US, Clock, Timer
+from scheduling.clock import SECOND_US, Clock
 from scheduling.core.snapshot import ModelView, ProviderView, QueueSnapshot, TicketView
+from scheduling.timers import Alarm
 
 PAUSE_US = SECOND_US // 4
 
@@ -36,7 +37,7 @@ class Watchers:
         self._picture = picture
         self._watches: dict[str, Watch] = {}
         self._shown: dict[str, Waiting] = {}
-        self._timer: Timer | None = None
+        self._alarm = Alarm(clock, self._show_all)
         self._not_before_us = 0
 
     def add(self, ticket_id: str, watch: Watch) -> None:
@@ -49,16 +50,13 @@ class Watchers:
 
     def changed(self) -> None:
         """Something changed: show it, soon."""
-        if self._watches and self._timer is None:
-            self._timer = self._clock.call_at(max(self._not_before_us, self._clock.now_us()), self._show_all)
+        if self._watches and not self._alarm.is_set:
+            self._alarm.set(max(self._not_before_us, self._clock.now_us()))
 
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._alarm.set(None)
 
     def _show_all(self) -> None:
-        self._timer = None
         self._not_before_us = self._clock.now_us() + PAUSE_US
         if self._watches:
             self._show(set(self._watches))

@@ -58,7 +58,7 @@ class ProviderAdmin(ModelAdmin):
     list_filter = ("enabled", "paused", "vendor", "connection_state")
     search_fields = ("name", "slug")
     inlines = (CredentialInline, ModelInline)
-    actions = ("pause", "resume")
+    actions: tuple[str, ...] = ("pause", "resume")
     readonly_fields: tuple[str, ...] = (
         "slug",
         "preset",

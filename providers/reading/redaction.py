@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+
+from providers.contract import Refusal
 
 _MASK = "…"
+SHORTEST_KEY = 8  # shorter ones are place-holders for servers that want none, and parts of words
 _SECRETS = (
     re.compile(r"(?i)([?&;](?:api[_-]?key|key|access_token|token|sig|signature)=)[^&\s\"'<>]+"),
     re.compile(r"(?i)\b(bearer\s+)[\w.~+/=-]{6,}"),
@@ -30,3 +34,11 @@ def presentable(text: str, limit: int) -> str:
     """
     text = redact(text[: 2 * limit + 200])
     return text if len(text) <= limit else text[: limit - 1] + _MASK
+
+
+def without_key(refusal: Refusal, key: str) -> Refusal:
+    """Some providers say the key back. Patterns know it by its looks only; here it is known by heart."""
+    if len(key) < SHORTEST_KEY:
+        return refusal
+    words = {name: getattr(refusal, name) for name in ("message", "evidence", "code", "limit_name")}
+    return replace(refusal, **{name: text.replace(key, _MASK) for name, text in words.items()})

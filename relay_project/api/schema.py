@@ -68,7 +68,7 @@ class ChatRequestSerializer(serializers.Serializer[Any]):
     """OpenAI's request. Members not named here go on to the provider as they are; null stands for not given."""
 
     model = serializers.CharField(help_text="A role or a model of GET /v1/models.")
-    messages = ChatMessageSerializer(many=True, allow_empty=False)
+    messages = serializers.ListField(child=ChatMessageSerializer(), min_length=1)
     stream = serializers.BooleanField(required=False, allow_null=True)
     stream_options = StreamOptionsSerializer(required=False, allow_null=True, help_text="Only with stream: true.")
     max_tokens = serializers.IntegerField(required=False, allow_null=True, min_value=1)

@@ -19,6 +19,7 @@ from typing import Any, cast
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http import Http404
 from django.http.response import HttpResponseBase
+from django.urls import ResolverMatch
 
 from relay_project.errors import BodyTooLarge, TooMuchHeld
 from relay_project.rendering import problem_response
@@ -55,6 +56,7 @@ class SlimHandler(ASGIHandler):
         # Not super().__init__(): it would load the middleware chain.
         self.max_body_bytes = max_body_bytes
         self.held = held
+        self._matches: dict[str, ResolverMatch] = {}
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         body = bytearray()
@@ -69,7 +71,8 @@ class SlimHandler(ASGIHandler):
         try:
             await self._read_body(receive, body)
         except (BodyTooLarge, TooMuchHeld) as problem:
-            await _send_refused_upload(problem_response(problem), send)
+            # The rest of the upload is the server's to drop: closing under it would cost the client our answer.
+            await _send_whole(problem_response(problem), send)
             return
         request = ASGIRequest(scope, BytesIO())
         request._body = bytes(body)
@@ -100,9 +103,12 @@ class SlimHandler(ASGIHandler):
 
     async def _response(self, request: ASGIRequest) -> HttpResponseBase:
         try:
-            match = self.resolve_request(request)
+            match = self._matches.get(request.path_info) or self.resolve_request(request)
         except Http404 as missing:
             return problem_response(missing)
+        request.resolver_match = match
+        if not (match.args or match.kwargs):
+            self._matches[request.path_info] = match  # a fixed path: to walk the whole URL conf once is enough
         response: HttpResponseBase = await match.func(request, *match.args, **match.kwargs)
         return response
 
@@ -138,9 +144,8 @@ class _DisconnectWatch:
 
 async def _send_response(response: HttpResponseBase, send: Send, watch: _DisconnectWatch) -> None:
     if not response.streaming:
-        await send(_start_message(response))
         watch.disarm()
-        await send({"type": "http.response.body", "body": response.content})  # type: ignore[attr-defined]
+        await _send_whole(response, send)
         return
     stream: Any = aiter(cast(AsyncIterable[bytes], response))
     async with aclosing(stream) as parts:  # from the first message on: what it holds is ours to give back
@@ -151,15 +156,13 @@ async def _send_response(response: HttpResponseBase, send: Send, watch: _Disconn
     await send({"type": "http.response.body", "body": b""})
 
 
+async def _send_whole(response: HttpResponseBase, send: Send) -> None:
+    await send(_start_message(response))
+    await send({"type": "http.response.body", "body": response.content})  # type: ignore[attr-defined]
+
+
 def _start_message(response: HttpResponseBase) -> Message:
     if not response.streaming:
         response["Content-Length"] = str(len(response.content))  # type: ignore[attr-defined]
     headers = [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in response.items()]
     return {"type": "http.response.start", "status": response.status_code, "headers": headers}
-
-
-async def _send_refused_upload(response: HttpResponseBase, send: Send) -> None:
-    """The rest of the upload will not be read, so the connection cannot be used again."""
-    response["Connection"] = "close"
-    await send(_start_message(response))
-    await send({"type": "http.response.body", "body": response.content})  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from django.http import HttpResponse
 
 from relay_project.env import load_env
 from relay_project.server.children import READY_FD
+from relay_project.server.interpreter import tune_interpreter
 from relay_project.server.options import RenderRefusal, ServerOptions
 
 LAUNCHERS = {
@@ -21,14 +22,9 @@ LAUNCHERS = {
     "uvicorn": "relay_project.server.uvicorn_launcher",
 }
 
-# The loop gives up the interpreter whenever it writes to the journal; with the default of 5 ms, a thread that is busy
-# turning records into rows would keep it for so long, at every request.
-SWITCH_INTERVAL_S = 0.0005
-
 
 def main() -> int:
     asked = _arguments().parse_args()
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     launcher = importlib.import_module(LAUNCHERS[asked.server])  # first: daphne installs Twisted's reactor
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "relay_project.settings")
@@ -46,6 +42,7 @@ def main() -> int:
         ready=_announcer(os.environ.get(READY_FD)),
     )
     serve: Callable[[ServerOptions], int] = launcher.serve
+    tune_interpreter()
     return serve(options)
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from scheduling.backends.base import Deliver
 from scheduling.clock import Clock
 from scheduling.core.charge import Ending
-from scheduling.core.core import Core
 from scheduling.core.moment import Moment
 from scheduling.core.outcomes import Code, Reply
 from scheduling.core.snapshot import QueueSnapshot
 from scheduling.core.spec import RelaySpec, SchedulerSpec
 from scheduling.core.tickets import Actual, Ask, Closure, Selection, TargetRef
+from scheduling.core.verbs import Core
 
 NOTHING_CONFIGURED = SchedulerSpec(version=0, relay=RelaySpec(), providers={})
 

@@ -55,6 +55,11 @@ class AdaptiveRate:
         self._ceiling_per_s, self._progress = self.rate_per_s, 0.0
         self._set(self.rate_per_s * (1 - CUT))
 
+    def resume(self, rate_per_s: float) -> None:
+        """Go on from a rate that was found elsewhere (another process, before a restart): stand there, then feel up."""
+        self._set(rate_per_s)
+        self._ceiling_per_s, self._progress = self.rate_per_s, 1.0
+
     def _set(self, rate_per_s: float) -> None:
         self.rate_per_s = min(max(rate_per_s, LOWEST_PER_S), self.configured_per_s)
 

@@ -14,7 +14,9 @@ class Journal:
     started_us: list[int] = field(default_factory=list)  # the provider took it on
     refusals: list[tuple[int, str]] = field(default_factory=list)  # the provider's no: when, by which limit
     rejections: list[tuple[int, str]] = field(default_factory=list)  # the relay's no: when, with which code
-    fills: list[tuple[int, list[float]]] = field(default_factory=list)  # at every arrival, one share for each limit
+    fills: list[tuple[int, list[float]]] = field(
+        default_factory=list
+    )  # at every arrival and every second, one share for each limit
     first_tokens_us: list[int] = field(default_factory=list)  # waited for it, from asking
     jobs_us: list[int] = field(default_factory=list)  # done: from the job's arrival to its end
     dead_us: list[int] = field(default_factory=list)  # given up: when

@@ -29,7 +29,7 @@ def lane_rules(profile: Profile, provider: Provider) -> LaneRules:
         lanes_per_model=profile.lanes_per_model,
         max_waiting=profile.max_waiting,
         wait_timeout_us=in_us(profile.wait_timeout_s),
-        run_timeout_us=in_us(profile.wait_timeout_s),
+        run_timeout_us=in_us(3_600),  # nothing hangs here: a turn ends by itself
         windows=tuple(_windows(profile, provider)),
         burst=profile.burst,
         guard_us=profile.guard_ms * 1_000,

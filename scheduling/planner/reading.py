@@ -15,7 +15,7 @@ import msgspec
 
 from scheduling.core.adaptive import configured_per_s
 from scheduling.planner.profile import lane_rules
-from scheduling.planner.scenario import File, Profile, Provider, Recorded, Retry, Row, Table, Work
+from scheduling.planner.scenario import File, Profile, Provider, Recorded, Retry, Row, Work
 
 BUNDLED = Path(__file__).parent / "scenarios"
 T = TypeVar("T")
@@ -117,7 +117,9 @@ def _refuse_what_only_the_relay_reads(row: Row, index: int) -> None:
 
 def _refuse_adaptive_without_a_limit(profile: Profile, provider: Provider, index: int) -> None:
     if profile.adaptive and configured_per_s(lane_rules(profile, provider)) is None:
-        raise ScenarioError(f"rows[{index}]: profile.adaptive needs a window of requests: it is the limit to stay below")
+        raise ScenarioError(
+            f"rows[{index}]: profile.adaptive needs a window of requests: it is the limit to stay below"
+        )
 
 
 def _refuse_doubles(names: list[str]) -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from scheduling.core.adaptive import AdaptiveRate, configured_per_s, with_rate
 from scheduling.core.answers import AnswerLengths
 from scheduling.core.charge import Ending
-from scheduling.core.core import Core
 from scheduling.core.moment import Moment
 from scheduling.core.outcomes import Granted, Left, Reply
 from scheduling.core.spec import LaneRules, OnBriefRefusal, Scope
 from scheduling.core.tickets import Actual, Ask, Charge, Closure, TargetRef
+from scheduling.core.verbs import Core
 from scheduling.planner.calls import Call, Caller, No, Road
 from scheduling.planner.journal import Journal
 from scheduling.planner.profile import MODEL, PROVIDER, scheduler_spec
@@ -97,7 +97,7 @@ class Relayed:
             flow=sent.user,
             charge=Charge(sent.prompt_tokens, sent.cap_tokens, cap_is_callers=True),
             arrived_us=passage.arrived_us,
-            arrival=passage.grant and passage.grant.arrival,
+            arrival=passage.grant.arrival if passage.grant else None,
             re_enters=passage.grant is not None,
         )
         self._take(self._core.line_up(ask, self._now()))

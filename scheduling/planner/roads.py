@@ -22,9 +22,7 @@ class Gate:
     def go(self, call: Call, caller: Caller) -> None:
         now_us = self._timeline.now_us
         amounts = [1 if gauge.measure == "requests" else self._charge_of(call) for gauge in self._gauges]
-        room_us = max(
-            gauge.room_at(amount, now_us) for gauge, amount in zip(self._gauges, amounts, strict=True)
-        )
+        room_us = max(gauge.room_at(amount, now_us) for gauge, amount in zip(self._gauges, amounts, strict=True))
         if room_us > now_us:
             self._timeline.at(room_us, lambda: self.go(call, caller))
             return

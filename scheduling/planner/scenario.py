@@ -24,7 +24,7 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True):
     """A table of the file: a field it does not know is an error, not a wish that is silently ignored."""
 
 
-class Limit(Table):
+class Limit(Table, frozen=True):
     """One limit as the provider counts it."""
 
     measure: Literal["requests", "tokens"]
@@ -38,14 +38,14 @@ class Limit(Table):
             raise ValueError("slice_s: only for requests, and shorter than window_s")
 
 
-class Change(Table):
+class Change(Table, frozen=True):
     """From `at_s` on every limit is `factor` times what was written, without notice."""
 
     at_s: NotNegative
     factor: Positive
 
 
-class Provider(Table):
+class Provider(Table, frozen=True):
     limits: list[Limit]
     charge: Literal["prompt_plus_max", "max_of", "prompt"] = "prompt_plus_max"  # tokens, at arrival
     refunds: bool = False  # gives unused tokens back at the end
@@ -56,7 +56,7 @@ class Provider(Table):
     changes: list[Change] = field(default_factory=list)
 
 
-class Turns(Table, kw_only=True):
+class Turns(Table, frozen=True, kw_only=True):
     """What one job does, turn after turn: the next begins when the last has ended."""
 
     prompt_tokens: list[Count]  # one for each turn; a list shorter than `turns` begins again
@@ -68,7 +68,7 @@ class Turns(Table, kw_only=True):
     streams: bool = False
 
 
-class Bursts(Turns, kw_only=True, tag_field="arrive", tag="bursts"):
+class Bursts(Turns, frozen=True, kw_only=True, tag_field="arrive", tag="bursts"):
     """Open: `jobs` at once, every `every_s`, `bursts` times, however far the ones before have come."""
 
     jobs: Count
@@ -77,7 +77,7 @@ class Bursts(Turns, kw_only=True, tag_field="arrive", tag="bursts"):
     users: Count = 1
 
 
-class Crowd(Turns, kw_only=True, tag_field="arrive", tag="crowd"):
+class Crowd(Turns, frozen=True, kw_only=True, tag_field="arrive", tag="crowd"):
     """Closed: `clients` join evenly over `joining_s`; each asks only when it has its answer."""
 
     clients: Count
@@ -85,7 +85,7 @@ class Crowd(Turns, kw_only=True, tag_field="arrive", tag="crowd"):
     users: Count = 1
 
 
-class Retry(Table):
+class Retry(Table, frozen=True):
     """What a caller does who is refused: it waits `first_s`, then that times `growth` each time, up to `longest_s`."""
 
     first_s: NotNegative = 0.5
@@ -96,7 +96,7 @@ class Retry(Table):
     times: Whole | None = None  # then the job is dead; default: never gives up
 
 
-class Window(Table):
+class Window(Table, frozen=True):
     """A window that the relay keeps, where it does not simply believe the provider's own figures."""
 
     measure: Measure
@@ -105,7 +105,7 @@ class Window(Table):
     slice_s: Positive | None = None
 
 
-class Profile(Table):
+class Profile(Table, frozen=True):
     """The relay's lane profile. Its windows are the provider's limits, unless they are given here."""
 
     lanes: Count = 1_000
@@ -123,7 +123,7 @@ class Profile(Table):
     windows: list[Window] | None = None
 
 
-class Recorded(Table):
+class Recorded(Table, frozen=True):
     """Answers the relay has seen of each user before the beginning."""
 
     count: Whole = 0
@@ -133,7 +133,7 @@ class Recorded(Table):
 Work = Bursts | Crowd
 
 
-class Row(Table):
+class Row(Table, frozen=True):
     """One way to do the same work. `work` and `profile` change single fields of the file's tables for this row."""
 
     row: Annotated[str, Meta(min_length=1)]
@@ -145,7 +145,7 @@ class Row(Table):
     recorded: Recorded = field(default_factory=Recorded)
 
 
-class File(Table, kw_only=True):
+class File(Table, frozen=True, kw_only=True):
     """The whole file."""
 
     name: Annotated[str, Meta(min_length=1)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from scheduling.core.answers import AnswerLengths
 from scheduling.planner.caller import JobCaller, Retrying
@@ -14,11 +13,10 @@ from scheduling.planner.profile import MODEL, lane_rules
 from scheduling.planner.reading import Plan
 from scheduling.planner.relayed import Relayed
 from scheduling.planner.roads import Gate
-from scheduling.planner.timeline import Timeline, in_us
+from scheduling.planner.timeline import SECOND_US, Timeline, in_us
 from scheduling.planner.upstream import Upstream
 from scheduling.planner.work import jobs_of
 
-BETWEEN_REPORTS: Final = 1_000
 Progress = Callable[[float], None]
 """Called with the share of turns begun, 0 to 1."""
 
@@ -32,11 +30,12 @@ def run(plan: Plan, progress: Progress | None = None) -> Journal:
     jobs = jobs_of(plan.work, plan.seed)
     for job in jobs:
         JobCaller(job, plan.work, road, retrying, journal)
+    journal.jobs = len(jobs)
     turns = sum(len(job.turns) for job in jobs)
-    while timeline.advance(BETWEEN_REPORTS, until_us=in_us(plan.stops_s)):
+    while timeline.advance(timeline.now_us + SECOND_US) and timeline.now_us < in_us(plan.stops_s):
+        journal.filled(timeline.now_us, upstream.fills())
         if progress is not None:
             progress(len(journal.asked_us) / turns)
-    journal.jobs = len(jobs)
     return journal
 
 

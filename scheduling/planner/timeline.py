@@ -1,4 +1,4 @@
-"""Virtual time: what is to happen, in order. Two things of the same microsecond happen in the order they were planned."""
+"""Virtual time: what is to happen, in order; of the same microsecond, in the order it was planned."""
 
 from __future__ import annotations
 
@@ -40,14 +40,13 @@ class Timeline:
     def after(self, delay_us: int, what: Callable[[], None]) -> Planned:
         return self.at(self.now_us + delay_us, what)
 
-    def advance(self, events: int, *, until_us: int) -> bool:
-        """Let the next `events` things happen, none later than `until_us`. Whether there are more."""
-        for _ in range(events):
-            if not self._heap or self._heap[0][0] > until_us:
-                return False
+    def advance(self, to_us: int) -> bool:
+        """Let everything happen that is planned up to and including `to_us`. Whether there is more to come."""
+        while self._heap and self._heap[0][0] <= to_us:
             self.now_us, _, planned = heapq.heappop(self._heap)
             planned.happen()
-        return True
+        self.now_us = max(self.now_us, to_us)
+        return bool(self._heap)
 
 
 def in_us(seconds: float) -> int:

@@ -37,12 +37,16 @@ class Upstream:
         wire_us = draw_us(self._provider.wire_s, self._rng)
         self._timeline.after(wire_us, lambda: self._judge(call, caller))
 
+    def fills(self) -> list[float]:
+        """What is used now of each limit, as a share of it."""
+        return [gauge.fill(self._timeline.now_us) for gauge in self._gauges]
+
     def _judge(self, call: Call, caller: Caller) -> None:
         now_us = self._timeline.now_us
         no = self._refusal(call, now_us)
         self._journal.arrived(now_us, None if no is None else no.by)
         entries = self._charge(call, now_us, refused=no is not None)
-        self._journal.filled(now_us, [gauge.fill(now_us) for gauge in self._gauges])
+        self._journal.filled(now_us, self.fills())
         if no is not None:
             told = no
             self._timeline.after(draw_us(self._provider.refusal_s, self._rng), lambda: caller.on_no(told))

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
+import environ
 import psycopg
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,6 +96,17 @@ class ServedRelay:
             cwd=ROOT,
             check=check,
             capture_output=True,
+            text=True,
+        )
+
+    def start_managing(self, *arguments: str) -> subprocess.Popen[str]:
+        """A management command that goes on, with its input and output; to be ended before the relay is stopped."""
+        return subprocess.Popen(
+            self._command(*arguments),
+            env=self._environment | {"VALKEY_URL": self.valkey_url},
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             text=True,
         )
 
@@ -208,8 +220,9 @@ def own_database(options: ServedOptions) -> Iterator[ServedOptions]:
 
 
 def _execute(url: str, statement: str) -> None:
-    folder, _, name = url.partition("@/")[2].rpartition("/")
-    with psycopg.connect(host=folder, user="postgres", dbname=name, autocommit=True) as connection:
+    parts = {name.lower(): value for name, value in environ.Env.db_url_config(url).items() if value}
+    known = {name: parts[name] for name in ("host", "port", "user", "password") if name in parts}
+    with psycopg.connect(dbname=parts["name"], autocommit=True, **known) as connection:
         connection.execute(statement.encode())
 
 

@@ -101,6 +101,6 @@ def test_a_record_no_database_takes_is_refused_and_a_database_away_is_told_apart
     def unreachable(*_: object, **__: object) -> None:
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr(UsageRow.objects, "bulk_create", unreachable)
+    monkeypatch.setattr("accounts.usage.transaction.atomic", unreachable)
     with pytest.raises(DatabaseAway, match="connection refused"):
         write_rows([a_record(outcome="completed")])

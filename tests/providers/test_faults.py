@@ -18,8 +18,8 @@ import pytest
 from aiohttp import http_exceptions
 
 from providers import faults
-from providers.contract import RefusalKind
-from providers.faults import FAULT_BY_CLASS, Fault, TransportFault, name_of, read_fault, upstream_fault
+from providers.contract import Refusal, RefusalKind
+from providers.faults import FAULT_BY_CLASS, Fault, TransportFault, name_of, read_fault, upstream_fault, was_sent
 from providers.transport.connector import TRANSPORT_ERRORS
 from providers.transport.httpx_bridge import ERROR_BY_FAULT
 
@@ -181,3 +181,14 @@ def test_the_table_imports_neither_library() -> None:
     source = inspect.getsource(faults)
     assert "import aiohttp" not in source
     assert "import httpx" not in source
+
+
+def test_what_was_never_sent_is_told_from_what_may_have_been() -> None:
+    def refusal_of(fault: Fault) -> Refusal:
+        return upstream_fault(fault, origin="http://upstream", exc=OSError("x")).refusal
+
+    assert not was_sent(refusal_of(Fault.CONNECTION_REFUSED))
+    assert not was_sent(refusal_of(Fault.DNS))
+    assert was_sent(refusal_of(Fault.RESET))
+    assert was_sent(refusal_of(Fault.TOTAL_TIMEOUT))
+    assert was_sent(Refusal(RefusalKind.SERVER_ERROR, status=500, evidence="dns"))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from providers.contract import Refusal
+from providers.reading.redaction import without_key
 from providers.refusals import ProviderAnswer, explain, read_refusal
 
 NOW = datetime(2026, 10, 1, 12, 0, tzinfo=UTC)
@@ -50,6 +51,19 @@ def test_any_value_after_key_or_bearer_is_masked() -> None:
     refusal = read("x", 401, {"error": {"message": "GET /a?b=1&key=Tr0ub4dor failed; Bearer correct.horse.battery"}})
     assert "Tr0ub4dor" not in refusal.message
     assert "horse" not in refusal.message
+
+
+def test_a_key_that_looks_like_none_is_taken_out_by_heart() -> None:
+    key = "4f3c9aa1b2"
+    words = f"Incorrect API key provided: {key}."
+    refusal = without_key(read("x", 401, {"error": {"message": words, "code": key, "quotaId": key}}), key)
+    assert key not in f"{refusal} {explain(refusal)}"
+    assert refusal.message == "Incorrect API key provided: …."
+
+
+def test_a_place_holder_for_a_key_does_not_tear_words() -> None:
+    refusal = read("x", 400, {"error": {"message": "ask again"}})
+    assert without_key(refusal, "sk") == refusal
 
 
 def test_an_explanation_says_what_it_means_when_and_why() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from relay_project.api.chat_request import asked_class, asked_wait_us, parse_chat
+from relay_project.api.chat_request import DEEPEST, asked_class, asked_wait_us, check_encoding, parse_chat
 from relay_project.errors import InvalidRequest
 from scheduling.core.spec import Class
 
@@ -30,6 +30,9 @@ def body(**fields: Any) -> bytes:
         (b'{"model": "\xff\xfe"}', "not valid JSON"),
         (b'{"a":' * 100_000, "nested too deeply"),
         (b"[" * 100_000, "nested too deeply"),
+        (b'{"x":' + b"[" * DEEPEST + b"]" * DEEPEST + b"}", "nested too deeply"),
+        (b'{"model": "half of a smile: \\ud83d"}', "\\ud83d is half of a surrogate pair"),
+        (b'{"model": "\\ud83d\\u0041"}', "\\ud83d is half of a surrogate pair"),
     ],
 )
 def test_a_body_that_is_no_json_object_is_refused_with_the_reason(raw: bytes, words: str) -> None:
@@ -103,6 +106,29 @@ def test_the_prompt_text_has_what_the_model_reads_and_no_data_urls() -> None:
     text = parse_chat(body(messages=[{"role": "user", "content": parts}])).prompt_text()
     assert "look" in text
     assert "AAAA" not in text
+
+
+def test_many_brackets_are_not_deep_and_the_deepest_allowed_is_taken() -> None:
+    parse_chat(body(x=[[]] * (2 * DEEPEST)))
+    inner = b"[" * (DEEPEST - 1) + b"]" * (DEEPEST - 1)
+    parse_chat(body(x="HERE").replace(b'"HERE"', inner))
+
+
+def test_a_whole_pair_of_surrogates_and_a_spoken_half_are_taken() -> None:
+    said = json.loads(body(messages=[{"role": "user", "content": "\U0001f600 and \\ud83d"}]))
+    assert parse_chat(json.dumps(said).encode()).request.fields["messages"] == said["messages"]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "identity, gzip"])
+def test_a_packed_body_is_refused_by_the_name_of_its_header(encoding: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        check_encoding(encoding)
+    assert refused.value.param == "Content-Encoding"
+
+
+@pytest.mark.parametrize("encoding", [None, "", "identity", " Identity "])
+def test_a_body_as_it_is_may_say_so(encoding: str | None) -> None:
+    check_encoding(encoding)
 
 
 def test_a_caller_may_lower_its_class_and_never_raise_it() -> None:

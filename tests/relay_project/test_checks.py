@@ -8,10 +8,15 @@ from cryptography.fernet import Fernet
 from django.core.checks import CheckMessage, run_checks
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
+from django.urls import URLPattern, URLResolver, include, path
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.views import APIView
 
 from providers.models import Credential, Model, Provider
 from providers.presets import VENDORS
 from relay_project import checks
+from relay_project.api import urls
+from relay_project.api.base import AsyncAPIView
 from scheduling.models import LaneProfile, ModelOverride, Role
 from scheduling.presets import LANE_PRESETS, create_profile
 
@@ -141,3 +146,55 @@ def test_row_checks_do_nothing_where_no_database_is_asked_about() -> None:
 )
 def test_debug_towards_the_outside_is_an_error(hosts: list[str], debug: bool, expected: list[str]) -> None:
     assert ids(checks.unsafe_hosts(hosts, debug=debug)) == expected
+
+
+class Awaited:
+    async def authenticate(self, request: object) -> None: ...
+
+    async def has_permission(self, request: object, view: object) -> bool:
+        return True
+
+
+class Composed(AsyncAPIView):
+    authentication_classes = (Awaited,)
+    permission_classes = (Awaited,)
+
+
+class Stock(APIView):
+    permission_classes = (IsAuthenticated,)
+
+
+def complaints(*routes: URLPattern | URLResolver) -> list[str]:
+    return [finding.msg for route in checks._routes(routes) for finding in checks.not_awaited(route)]
+
+
+def test_every_generation_route_as_delivered_awaits_its_policies() -> None:
+    assert ids(checks.check_generation_views()) == []
+
+
+def test_a_policy_that_would_not_be_awaited_is_an_error_wherever_the_route_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Put there after the class was made, past the check at import."""
+    route = path("v1/", include([path("chat", Composed.as_view())]))
+    assert complaints(route) == []
+    monkeypatch.setattr(Composed, "permission_classes", (IsAuthenticated & IsAuthenticated,))
+    [complaint] = complaints(route)
+    assert "chat" in complaint
+    assert "permission_classes" in complaint
+
+
+def test_a_stock_view_and_a_plain_function_among_the_generation_routes_are_errors() -> None:
+    routes = path("a", Stock.as_view()), path("b", lambda request: None)  # type: ignore[misc,arg-type,return-value]
+    assert len(complaints(*routes)) == 2
+
+
+def test_policies_given_to_as_view_would_be_ignored_and_are_an_error() -> None:
+    [complaint] = complaints(path("a", Composed.as_view(permission_classes=(Awaited,))))
+    assert "permission_classes" in complaint
+
+
+def test_the_check_of_the_routes_is_part_of_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(urls, "urlpatterns", [path("a", Stock.as_view())])
+    with pytest.raises(SystemCheckError, match=r"relay\.E011"):
+        call_command("check")

@@ -1,6 +1,7 @@
 """The version grows with every change of the configuration, and with nothing else."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.db import transaction
@@ -8,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import PersonalToken, Team, UsageRow, User
 from providers.models import Credential, Model, Provider
-from relay_project.configuration import WATCHED, bump, current_version
+from relay_project.configuration import WATCHED, bump, configuration_changed, current_version
 from relay_project.demo import make_demo
 from scheduling.models import LaneProfile, QuotaState, RelayLimits, Role, RoleCandidate
 from scheduling.presets import create_profile
@@ -72,3 +73,31 @@ def test_a_change_that_is_rolled_back_leaves_the_version() -> None:
         Team.objects.create(name="t")
         transaction.set_rollback(True)
     assert current_version() == before
+
+
+def test_what_a_check_writes_down_is_no_change(demo: None) -> None:
+    provider = Provider.objects.get()
+    fields = ["connection_state", "verified_at", "failed_stage", "failed_reason", "upstream_models"]
+    assert not changes(lambda: provider.save(update_fields=fields))
+
+
+def test_a_change_is_told_in_its_own_process_once_it_is_committed_and_not_before(
+    django_capture_on_commit_callbacks: Callable[..., Any],
+) -> None:
+    told: list[int] = []
+
+    def hear(**_: object) -> None:
+        told.append(current_version())
+
+    configuration_changed.connect(hear)
+    try:
+        with django_capture_on_commit_callbacks(execute=True):
+            Team.objects.create(name="t")
+            assert told == []
+        assert told == [current_version()]
+        with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
+            Team.objects.create(name="u")
+            transaction.set_rollback(True)
+        assert len(told) == 1
+    finally:
+        configuration_changed.disconnect(hear)

@@ -9,19 +9,15 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from urllib.error import URLError
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from relay_project.env import BASE_DIR
+from tests.browsing import NARROW, WIDE, chromium, visiting
 
 pytestmark = [pytest.mark.browser, pytest.mark.served]
-CHROMIUM = "/usr/bin/chromium"
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
@@ -61,29 +57,8 @@ def _wait_until_served(address: str, server: subprocess.Popen[bytes], seconds: f
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if not Path(CHROMIUM).exists() and "CI" not in os.environ:
-        pytest.skip("no Chromium on this machine")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
-
-
-@contextmanager
-def visiting(browser: Browser, origin: str, **options: object) -> Iterator[BrowserContext]:
-    """A clean visit; afterwards nothing must have been complained of, nor asked of another origin."""
-    context = browser.new_context(**({"viewport": WIDE, "locale": "en"} | options))  # type: ignore[arg-type]
-    complaints: list[str] = []
-    context.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-    context.on("weberror", lambda e: complaints.append(str(e.error)))
-    context.on("request", lambda r: None if _is_ours(r.url, origin) else complaints.append(r.url))
-    yield context
-    context.close()
-    assert complaints == []
-
-
-def _is_ours(address: str, origin: str) -> bool:
-    return address.startswith((f"{origin}/", f"{origin}/".replace("http", "ws", 1), "data:"))
+    with chromium() as browser:
+        yield browser
 
 
 def signed_in(context: BrowserContext, origin: str, name: str) -> Page:

@@ -10,7 +10,7 @@ import pytest
 
 from accounts.outcomes import Outcome
 from providers.contract import Refusal, RefusalKind, RefusalScope, UpstreamFault
-from relay_project.errors import InvalidRequest, NoSuchModel, NothingToTry, ProviderSaidNo
+from relay_project.errors import InvalidRequest, NoSuchModel, NotAllowed, NothingToTry, ProviderSaidNo
 from relay_project.problems import problem_of
 from scheduling.core.spec import OnBriefRefusal, OnDisconnect
 from scheduling.errors import GaveUpWaiting
@@ -49,6 +49,24 @@ async def test_a_whole_answer_is_relayed_byte_for_byte() -> None:
     assert await world.ask(world.call(stream=False)) == WHOLE
     assert world.books.rows[0].outcome == Outcome.COMPLETED
     assert world.is_quiet()
+
+
+async def test_an_answer_that_is_whole_says_how_long_it_is() -> None:
+    world = await World.open([WHOLE], [TEXT, STOP, DONE])
+    whole = await world.relay.answer(world.call(stream=False))
+    assert dict(whole.headers)["content-length"] == str(len(WHOLE))
+    stream = await world.relay.answer(world.call())
+    assert "content-length" not in dict(stream.headers)
+
+
+async def test_what_the_edge_refuses_to_a_known_caller_leaves_its_row() -> None:
+    world = await World.open()
+    world.relay.refuse(world.call(), NotAllowed("no scope"))
+    [row] = world.books.rows
+    assert (row.request_id, row.user_id, row.outcome, row.reason, row.stage, row.http_status) == (
+        *("req_1", 7, Outcome.REJECTED, "model_not_allowed", "request", 403),
+    )
+    assert world.books.intents == []
 
 
 async def test_without_reported_usage_the_row_is_estimated_and_says_so() -> None:

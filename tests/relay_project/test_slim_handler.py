@@ -138,12 +138,22 @@ async def test_a_body_in_pieces_reaches_the_view_whole_and_is_no_longer_held_aft
     assert client.handler.held.held == 0
 
 
+async def test_what_is_whole_says_how_long_it_is_and_a_stream_does_not() -> None:
+    whole, missing, stream = Client("/echo").say(b"abcd"), Client("/nowhere").say(b""), Client("/streams").say(b"")
+    too_large = Client("/echo").say(b"x" * 1001)
+    for client in (whole, missing, stream, too_large):
+        await client.start()
+    lengths = [dict(client.sent[0]["headers"]).get(b"content-length") for client in (whole, missing, too_large)]
+    assert lengths == [b"4", str(len(missing.body)).encode(), str(len(too_large.body)).encode()]
+    assert b"content-length" not in dict(stream.sent[0]["headers"])
+
+
 async def test_a_body_over_the_limit_is_refused_before_the_rest_is_read() -> None:
     client = Client("/echo").say(b"x" * 600, more=True).say(b"x" * 600, more=True)
     await client.start()
     assert client.status == 413
     assert b'"code":"request_too_large"' in client.body
-    assert (b"connection", b"close") in client.sent[0]["headers"]
+    assert b"connection" not in dict(client.sent[0]["headers"])  # closing it now would cost the client the answer
     assert client.handler.held.held == 0
 
 

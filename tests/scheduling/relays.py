@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from scheduling.core.charge import Ending
-from scheduling.core.core import Core
 from scheduling.core.moment import SECOND_US, Moment
 from scheduling.core.outcomes import Event, Granted, Left, Lost, Reply
 from scheduling.core.spec import (
@@ -24,6 +23,7 @@ from scheduling.core.spec import (
     WindowSpec,
 )
 from scheduling.core.tickets import Actual, Ask, Charge
+from scheduling.core.verbs import Core
 
 S = SECOND_US
 START_US = 1_000 * S
@@ -135,9 +135,7 @@ class Bench:
     @property
     def start_times(self) -> dict[str, float]:
         """Seconds after the beginning."""
-        return {
-            event.ticket_id: (at_us - START_US) / S for at_us, event in self.events if isinstance(event, Granted)
-        }
+        return {event.ticket_id: (at_us - START_US) / S for at_us, event in self.events if isinstance(event, Granted)}
 
     @property
     def running(self) -> set[str]:

@@ -20,6 +20,7 @@ from providers.contract import (
     Target,
     UpstreamFault,
 )
+from providers.reading.redaction import without_key
 from providers.refusals import ProviderAnswer, read_refusal
 from providers.transport import Exchange, Transport
 
@@ -51,6 +52,7 @@ class OpenAIChatAdapter:
             chunks=exchange.chunks(),
             reader=self._reader(target, request, exchange),
             close=exchange.close,
+            limits=exchange.headers,
         )
 
     async def list_models(self, target: Target, deadlines: Deadlines) -> list[str] | Refusal:
@@ -69,7 +71,7 @@ class OpenAIChatAdapter:
             return Refusal(RefusalKind.SERVER_ERROR, status=200, evidence="model list", message=str(error))
 
     def _reader(self, target: Target, request: ChatRequest, exchange: Exchange) -> AnswerReader:
-        classify = partial(self._classify, target.vendor, exchange)
+        classify = partial(self._classify, target, exchange)
         if request.stream:
             return ChatStreamReader(classify, wants_usage_chunk=request.wants_usage_chunk)
         return ChatBodyReader(classify)
@@ -81,19 +83,24 @@ class OpenAIChatAdapter:
             body = fault.refusal.evidence.encode()
         finally:
             exchange.close()
-        return self._classify(target.vendor, exchange, body)
+        return self._classify(target, exchange, body)
 
-    def _classify(self, vendor: str, exchange: Exchange, body: object) -> Refusal:
+    def _classify(self, target: Target, exchange: Exchange, body: object) -> Refusal:
         """Read an error; an answer that is neither an error nor usable counts as the provider's fault."""
-        answer = ProviderAnswer(vendor=vendor, status=exchange.status, headers=dict(exchange.headers), body=body)
+        answer = ProviderAnswer(target.vendor, exchange.status, dict(exchange.headers), body)
         refusal = read_refusal(answer, self._wall())
         if refusal.kind is not RefusalKind.NONE:
-            return refusal
+            return refusal if target.credential is None else without_key(refusal, target.credential.key)
         return Refusal(RefusalKind.SERVER_ERROR, status=exchange.status, evidence="no usable answer")
 
 
 def passed_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [(name.lower(), value) for name, value in headers.items() if name.lower() in PASSED_HEADERS]
+    """What the caller may see, less what cannot be said again: a header of ours must be printable ASCII."""
+    return [
+        (name.lower(), value)
+        for name, value in headers.items()
+        if name.lower() in PASSED_HEADERS and value.isascii() and value.isprintable()
+    ]
 
 
 def _is_of_type(exchange: Exchange, *, stream: bool) -> bool:

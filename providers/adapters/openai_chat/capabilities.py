@@ -9,6 +9,9 @@ USAGE_UNASKED = frozenset({"mistral"})
 # Answer headers that are the caller's business; the rest speaks of the shared account.
 PASSED_HEADERS = frozenset({"content-type", "openai-model", "openai-processing-ms", "openai-version", "x-request-id"})
 
+# Members of a request that bound the length of an answer.
+CAP_MEMBERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
 # Members of a delta or a message that are real output.
 CONTENT_MEMBERS = (
     "content",
@@ -21,6 +24,9 @@ CONTENT_MEMBERS = (
     "audio",
     "images",
 )
+
+# Finish reasons that say that the answer broke off (facts: provider-facts §16, OpenRouter).
+BROKE_OFF = frozenset({"error"})
 
 # Finish reasons with which an answer may honestly have no content.
 EMPTY_IS_HONEST = frozenset({"length", "content_filter", "tool_calls", "function_call"})

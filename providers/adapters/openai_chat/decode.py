@@ -11,11 +11,13 @@ from typing import Any
 
 import msgspec
 
-from providers.adapters.openai_chat.capabilities import CONTENT_MEMBERS, EMPTY_IS_HONEST
+from providers.adapters.openai_chat.capabilities import BROKE_OFF, CONTENT_MEMBERS, EMPTY_IS_HONEST
 from providers.contract import AnswerFacts, End, Refusal, Usage
 from providers.sse import Event, SseSplitter
 
 DONE_EVENT = b"data: [DONE]\n\n"
+BLANK_LINE = b"\n\n"
+_BOM = b"\xef\xbb\xbf"
 Classify = Callable[[object], Refusal]
 _decode = msgspec.json.Decoder().decode
 
@@ -37,7 +39,7 @@ class ChatStreamReader:
 
     def close(self) -> bytes:
         left = self._splitter.close()
-        rest = self._pass_on([left]) if left is not None else b""
+        rest = b"" if left is None else self._pass_on_unended(left)
         if not self._done_passed and self.end() in (End.COMPLETE, End.RECOVERED):
             self._done_passed = True
             rest += DONE_EVENT
@@ -51,6 +53,13 @@ class ChatStreamReader:
             return events[0].raw if self._read(events[0]) else b""
         return b"".join([event.raw for event in events if self._read(event)])
 
+    def _pass_on_unended(self, event: Event) -> bytes:
+        """The last event, without its blank line: ended if only that is missing, else dropped, as every client would.
+        Half an event must not run into the error or the terminator that we send behind it."""
+        if event.data.strip() != b"[DONE]" and not _object_of(event.data):
+            return b""
+        return event.raw + BLANK_LINE if self._read(event) else b""
+
     def _read(self, event: Event) -> bool:
         """Take in one event; say whether it goes on to the caller."""
         if self.facts.error is not None:
@@ -63,11 +72,11 @@ class ChatStreamReader:
         return self._read_object(_object_of(event.data), event)
 
     def _read_object(self, chunk: Mapping[str, Any], event: Event) -> bool:
-        if chunk.get("error") or event.name == "error":
-            self._finished_before_error = bool(self.facts.finish_reason) or self.facts.terminal_seen
+        choices = chunk.get("choices")
+        if chunk.get("error") or event.name == "error" or _broke_off(choices):
+            self._finished_before_error = self.facts.end_was_said
             self.facts.error = self._classify(chunk or event.data)
             return False
-        choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             read_choice(self.facts, choice, "delta")
         return self._read_usage(chunk) or bool(choices) or self._wants_usage_chunk
@@ -89,6 +98,7 @@ class ChatBodyReader:
         self._classify = classify
         self._limit_bytes = limit_bytes
         self._body = bytearray()
+        self._finished_before_error = False
 
     def feed(self, chunk: bytes) -> bytes:
         self._body += chunk
@@ -104,14 +114,15 @@ class ChatBodyReader:
             read_choice(self.facts, choice, "message")
         if isinstance(answer.get("usage"), Mapping):
             self.facts.usage = decode_usage(answer["usage"])
-        if answer.get("error") or not isinstance(choices, list):
+        if answer.get("error") or _broke_off(choices) or (body.strip() and not isinstance(choices, list)):
+            self._finished_before_error = self.facts.end_was_said
             self.facts.error = self._classify(answer or body)
         else:
             self.facts.terminal_seen = True  # HTTP's framing and JSON's closing brace say that it is whole
         return body
 
     def end(self) -> End:
-        return judge_end(self.facts, finished_before_error=bool(self.facts.finish_reason))
+        return judge_end(self.facts, finished_before_error=self._finished_before_error)
 
 
 def judge_end(facts: AnswerFacts, *, finished_before_error: bool) -> End:
@@ -119,21 +130,35 @@ def judge_end(facts: AnswerFacts, *, finished_before_error: bool) -> End:
         return End.RECOVERED if finished_before_error and facts.content_seen else End.ERROR
     if not facts.content_seen and facts.finish_reason not in EMPTY_IS_HONEST:
         return End.EMPTY
-    return End.COMPLETE if facts.finish_reason or facts.terminal_seen else End.TRUNCATED
+    return End.COMPLETE if facts.end_was_said else End.TRUNCATED
 
 
 def read_choice(facts: AnswerFacts, choice: object, part: str) -> None:
     """`part`: "delta" in a stream, "message" in a body. Some vendors send choices without either."""
     if not isinstance(choice, Mapping):
         return
-    output = choice.get(part)
+    output, index = choice.get(part), _index_of(choice)
     if isinstance(output, Mapping):
         for member in CONTENT_MEMBERS:
             if value := output.get(member):
                 facts.content_seen = True
+                facts.open_choices.add(index)
                 facts.content_chars += _letters(value)
-    if finish := choice.get("finish_reason"):
-        facts.finish_reason = str(finish)
+    finish = str(choice.get("finish_reason") or "")
+    if finish and finish not in BROKE_OFF:
+        facts.finish_reason = finish
+        facts.open_choices.discard(index)
+
+
+def _index_of(choice: Mapping[str, Any]) -> int:
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _broke_off(choices: object) -> bool:
+    """A choice says that it ended in an error, with or without one beside it."""
+    each = choices if isinstance(choices, list) else ()
+    return any(isinstance(choice, Mapping) and str(choice.get("finish_reason")) in BROKE_OFF for choice in each)
 
 
 def decode_usage(usage: Mapping[str, Any]) -> Usage:
@@ -158,7 +183,7 @@ def decode_model_ids(body: bytes) -> list[str]:
 def _object_of(data: bytes) -> dict[str, Any]:
     """The JSON object in `data`; empty for anything else (garbage is judged by what is missing)."""
     try:
-        value = _decode(data)
+        value = _decode(data.removeprefix(_BOM))
     except (msgspec.DecodeError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

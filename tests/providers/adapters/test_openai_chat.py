@@ -7,6 +7,7 @@ import json
 import msgspec
 import pytest
 
+from providers.adapters.openai_chat.adapter import passed_headers
 from providers.adapters.openai_chat.decode import (
     ChatBodyReader,
     ChatStreamReader,
@@ -36,8 +37,8 @@ def event(**chunk: object) -> bytes:
     return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 
 
-def delta(finish: str | None = None, **members: object) -> bytes:
-    return event(choices=[{"index": 0, "delta": members, "finish_reason": finish}])
+def delta(finish: str | None = None, index: int = 0, **members: object) -> bytes:
+    return event(choices=[{"index": index, "delta": members, "finish_reason": finish}])
 
 
 TEXT = delta(content="hello")
@@ -110,6 +111,7 @@ def test_a_stream_cut_at_any_byte_reads_the_same(cut: int) -> None:
         pytest.param([TEXT, STOP, ERROR], TEXT + STOP + DONE, End.RECOVERED, id="error after the end was said"),
         pytest.param([TEXT, ERROR, STOP, DONE], TEXT, End.ERROR, id="error after content"),
         pytest.param([ERROR], b"", End.ERROR, id="error before content"),
+        pytest.param([TEXT, delta("error"), DONE], TEXT, End.ERROR, id="an error for a finish reason"),
         pytest.param([STOP, DONE], STOP + DONE, End.EMPTY, id="nothing said"),
         pytest.param([], b"", End.EMPTY, id="nothing at all"),
         pytest.param([delta("length"), DONE], delta("length") + DONE, End.COMPLETE, id="honestly empty"),
@@ -125,6 +127,36 @@ def test_the_ending_is_judged_by_what_was_said(parts: list[bytes], passed: bytes
     reader = stream_reader()
     assert read(reader, *parts) == passed
     assert reader.end() is end
+
+
+SECOND = delta(index=1, content="hi")
+
+
+@pytest.mark.parametrize(
+    ("parts", "end"),
+    [
+        ([TEXT, SECOND, STOP], End.TRUNCATED),
+        ([TEXT, SECOND, STOP, ERROR], End.ERROR),
+        ([TEXT, SECOND, STOP, delta("stop", index=1)], End.COMPLETE),
+        ([TEXT, SECOND, STOP, delta("stop", index=1), ERROR], End.RECOVERED),
+        ([TEXT, SECOND, DONE], End.COMPLETE),
+        ([event(choices=[{"index": [1], "delta": {"content": "x"}, "finish_reason": {"a": 1}}])], End.COMPLETE),
+    ],
+)
+def test_the_end_of_one_choice_is_not_the_end_of_several(parts: list[bytes], end: End) -> None:
+    reader = stream_reader()
+    read(reader, *parts)
+    assert reader.end() is end
+
+
+@pytest.mark.parametrize("cut", range(1, len(TEXT) - 2))
+def test_half_an_event_at_the_end_is_dropped_so_that_nothing_runs_into_it(cut: int) -> None:
+    assert read(stream_reader(), TEXT, TEXT[:cut]) == TEXT
+
+
+@pytest.mark.parametrize("last", [TEXT.rstrip(), STOP.rstrip() + b"\n", DONE.rstrip()])
+def test_a_whole_event_at_the_end_gets_the_blank_line_it_lacks(last: bytes) -> None:
+    assert read(stream_reader(), TEXT, last).startswith(TEXT + last + b"\n\n")
 
 
 @pytest.mark.parametrize(
@@ -196,7 +228,12 @@ def whole_body(**members: object) -> bytes:
         (b'{"error": {"message": "no"}}', End.ERROR),
         (b"<html>502</html>", End.ERROR),
         (b"[]", End.ERROR),
-        (b"", End.ERROR),
+        (b"", End.EMPTY),
+        (b"\n \n", End.EMPTY),
+        (b"\xef\xbb\xbf" + whole_body(), End.COMPLETE),
+        (whole_body(choices=[{"message": {"content": "hi"}, "finish_reason": "error"}]), End.ERROR),
+        (whole_body(choices=[{"message": {"content": "hi"}, "finish_reason": "error"}], error={"code": 5}), End.ERROR),
+        (whole_body(choices=[{"message": {"content": "hi"}, "finish_reason": {"a": []}}]), End.COMPLETE),
         (b'{"a":' * 100_000, End.ERROR),
     ],
 )
@@ -217,3 +254,8 @@ def test_a_model_list_is_read_and_anything_else_is_said_to_be_none() -> None:
     assert decode_model_ids(b'{"data": [{"id": "a/b:c"}, {"id": ""}, 3]}') == ["a/b:c"]
     with pytest.raises(ValueError, match="no model list"):
         decode_model_ids(b"{}")
+
+
+def test_a_header_that_cannot_be_said_again_is_left_out() -> None:
+    came = {"X-Request-Id": "req_1", "OpenAI-Version": "2020\udcff", "OpenAI-Model": "a\tb", "Server": "x"}
+    assert passed_headers(came) == [("x-request-id", "req_1")]

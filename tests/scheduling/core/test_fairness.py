@@ -200,6 +200,21 @@ def test_leaving_and_coming_back_does_not_wipe_out_what_a_user_has_had() -> None
     assert abs(work["user:a"] - work["user:b"]) <= large + small
 
 
+def test_a_user_who_re_enters_stands_where_its_last_start_put_it() -> None:
+    bench = wide(lanes=1)
+    holder = bench.ask("p/a", flow="user:b")
+    first = bench.ask("p/a", flow="user:a")
+    for _ in range(5):
+        bench.ask("p/a", flow="user:b")
+    bench.end(holder)
+    assert bench.running == {first}
+    bench.end(first)
+    bench.ask("p/a", flow="user:a")
+    again = bench.core.state.models["p/a"].lines[Class.NORMAL].line_of("user:a")
+    assert again is not None
+    assert again.tag == S  # a call of unknown length counts as one second on the one lane; the clock is at half of it
+
+
 def test_a_start_that_was_never_sent_costs_its_user_no_turn() -> None:
     bench = wide(lanes=1)
     holder = bench.ask("p/a", flow="user:c")

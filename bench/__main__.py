@@ -1,0 +1,99 @@
+"""`python -m bench`: everything side by side in one interleaved run, as tables or JSON. Ends by itself, leaves nothing
+behind: servers run on loopback ports of their own, in a folder that is removed at the end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import signal
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NoReturn
+
+from bench.figures import STREAM_COLUMNS, WHOLE_COLUMNS, Figures
+from bench.plan import Load
+from bench.processes import Bench, Cores, DidNotStart, pick_cores
+from bench.rounds import RequestsFailed, measure_rounds, warm_up
+from bench.scheduler import WAITING, verb_costs_us
+from bench.table import table
+from bench.variants import start_variants
+
+Report = dict[Load, dict[str, Figures]]
+
+
+def main() -> int:
+    asked = _arguments().parse_args()
+    if asked.quick:
+        asked.rounds, asked.seconds = 1, 0.5
+    signal.signal(signal.SIGTERM, _end)
+    cores = pick_cores(sorted(os.sched_getaffinity(0)))
+    try:
+        report = _measure(cores, rounds=asked.rounds, seconds=asked.seconds)
+    except (DidNotStart, RequestsFailed) as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    verbs = verb_costs_us()
+    conditions = _conditions(cores, asked.rounds, asked.seconds)
+    print(_as_json(conditions, report, verbs) if asked.json else _as_text(conditions, report, verbs))
+    return 0
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, help="figures are medians over them (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of one measurement (default: %(default)s)")
+    parser.add_argument("--quick", action="store_true", help="one round of half seconds: to see that it works")
+    parser.add_argument("--json", action="store_true", help="microseconds and full digits, for programs")
+    return parser
+
+
+def _end(_number: int, _frame: object) -> NoReturn:
+    """As an exception, so that every process is ended on the way out."""
+    sys.exit(1)
+
+
+def _measure(cores: Cores, *, rounds: int, seconds: float) -> Report:
+    with tempfile.TemporaryDirectory(prefix="relay-bench-") as folder, ExitStack() as held:
+        variants = []
+        for variant in start_variants(Bench(Path(folder), held), cores):
+            print(f"started: {variant.name}", file=sys.stderr)
+            variants.append(variant)
+        warm_up(variants, cores)
+        print(f"measuring {rounds} × {seconds:g} s each", file=sys.stderr)
+        return measure_rounds(variants, cores, rounds=rounds, seconds=seconds)
+
+
+def _conditions(cores: Cores, rounds: int, seconds: float) -> dict[str, Any]:
+    return {
+        "rounds": rounds,
+        "seconds": seconds,
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        "server_core": cores.server,
+        "callers_core": cores.callers,
+    }
+
+
+def _as_json(conditions: dict[str, Any], report: Report, verbs: dict[str, float]) -> str:
+    loads = {load.name: variants for load, variants in report.items()}
+    return json.dumps({"conditions": conditions, "loads": loads, "scheduler_us": verbs}, indent=2)
+
+
+def _as_text(conditions: dict[str, Any], report: Report, verbs: dict[str, float]) -> str:
+    pinned = "nothing pinned (one CPU)"
+    if conditions["server_core"] is not None:
+        pinned = "server on core {server_core}, callers and upstream on core {callers_core}".format_map(conditions)
+    blocks = [f"One worker each; {pinned}. Medians of {conditions['rounds']} rounds of {conditions['seconds']:g} s."]
+    for load, variants in report.items():
+        blocks.append(table(load.name, STREAM_COLUMNS if load.stream else WHOLE_COLUMNS, variants))
+    costs = ", ".join(f"{verb} {us:.0f} µs" for verb, us in verbs.items())
+    blocks.append(f"Scheduler, {WAITING:,} waiting, median of a verb: {costs}")
+    return "\n\n".join(blocks)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,272 @@
+"""Every way in which an upstream is known to fail, through the relay: an answer or a clear error, and nothing held."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from relay_project.catalogue import CATALOGUE
+from tests.acceptance.calls import Answered, Ask, open_client, send, send_one
+from tests.acceptance.console import Console
+from tests.acceptance.live import held_in, provider_in, queue_of, wait_until_in_force
+from tests.acceptance.served import ServedRelay
+from tests.acceptance.upstream import Upstream
+
+pytestmark = pytest.mark.served
+
+MODEL, RUN_S, MARGIN_S = "sim-faulty", 1.0, 1.0  # a model whose calls are stopped after a second
+
+# (outcome in the books, code told); "" = an answer.
+Ending = tuple[str, str]
+WHOLE: Ending = ("completed", "")
+RECOVERED: Ending = ("recovered", "")
+BROKEN: Ending = ("upstream_error", "provider_unavailable")
+EMPTY: Ending = ("empty", "provider_unavailable")
+CUT_SHORT: Ending = ("truncated", "provider_unavailable")
+TOO_LONG: Ending = ("run_timeout", "run_timeout")
+OUR_KEY: Ending = ("refused", "provider_unavailable")  # the relay's key, not the caller's
+BUSY: Ending = ("refused", "provider_rate_limited")
+USED_UP: Ending = ("refused", "insufficient_quota")
+NO_CAPACITY: Ending = ("refused", "provider_overloaded")
+WRONG: Ending = ("refused", "invalid_request")
+PROMPT_TOO_LONG: Ending = ("refused", "context_length_exceeded")
+
+# The fault as directed → how a stream ends, how an answer in one piece ends.
+ENDINGS: dict[str, tuple[Ending, Ending]] = {
+    "ok": (WHOLE, WHOLE),
+    "slow_first_byte(200)": (WHOLE, WHOLE),
+    "slow_first_token(200)": (WHOLE, WHOLE),
+    "silent_after_accept": (TOO_LONG, TOO_LONG),
+    "silent_after_events(0)": (TOO_LONG, TOO_LONG),
+    "silent_after_events(3)": (TOO_LONG, TOO_LONG),
+    "trickle(1000)": (TOO_LONG, WHOLE),  # the limit falls into the middle of an event
+    "cut_after(0)": (BROKEN, BROKEN),
+    "cut_after(3)": (BROKEN, BROKEN),
+    "reset_connection": (BROKEN, BROKEN),
+    "reset_connection(3)": (BROKEN, BROKEN),
+    "garbage": (BROKEN, BROKEN),
+    "garbage(3)": (BROKEN, BROKEN),
+    "empty_200": (EMPTY, EMPTY),
+    "html_502_in_200": (BROKEN, BROKEN),
+    "event_1MiB": (WHOLE, WHOLE),
+    "split_bytes_at": (WHOLE, WHOLE),
+    "crlf": (WHOLE, WHOLE),
+    "cr_only": (WHOLE, WHOLE),
+    "bom": (WHOLE, WHOLE),
+    "gzip": (WHOLE, WHOLE),
+    "set_cookie": (WHOLE, WHOLE),
+    "redirect": (BROKEN, BROKEN),
+    "429": (BUSY, BUSY),
+    "429(html,retry-after=7)": (BUSY, BUSY),
+    "429(quota)": (USED_UP, USED_UP),
+    "402": (USED_UP, USED_UP),
+    "401_once": (OUR_KEY, OUR_KEY),
+    "401": (OUR_KEY, OUR_KEY),
+    "400_context": (PROMPT_TOO_LONG, PROMPT_TOO_LONG),
+    "413_html": (WRONG, WRONG),
+    "503": (NO_CAPACITY, NO_CAPACITY),
+    "500": (BROKEN, BROKEN),
+    "502": (BROKEN, BROKEN),
+    "504": (TOO_LONG, TOO_LONG),
+    "520": (BROKEN, BROKEN),
+    "529": (NO_CAPACITY, NO_CAPACITY),
+    "echo_request_bytes": (WHOLE, WHOLE),
+    "count_inflight": (WHOLE, WHOLE),
+    "short_answer_with_error_signal": (RECOVERED, RECOVERED),
+    "no_done": (CUT_SHORT, WHOLE),  # in one piece: the closing brace says that it is whole
+    "done_without_finish": (WHOLE, WHOLE),
+    "finish_without_done": (WHOLE, WHOLE),
+    "error_event_before_content": (BROKEN, BROKEN),
+    "error_event_before_content(overloaded_error)": (NO_CAPACITY, NO_CAPACITY),
+    "error_event_before_content(insufficient_quota)": (USED_UP, USED_UP),
+    "error_event_after_content": (BROKEN, BROKEN),
+    "error_event_after_content(overloaded_error,3)": (("upstream_error", "provider_overloaded"), NO_CAPACITY),
+    "no_content": (EMPTY, EMPTY),
+    "no_usage": (WHOLE, WHOLE),
+    "usage_zero": (WHOLE, WHOLE),
+    "usage_only_last_chunk": (WHOLE, WHOLE),
+    "usage_in_empty_delta": (WHOLE, WHOLE),
+    "azure_prompt_filter_first": (WHOLE, WHOLE),
+    "choice_without_delta": (WHOLE, WHOLE),
+    "comments": (WHOLE, WHOLE),
+    "parallel_tools(interleaved)": (WHOLE, WHOLE),
+    "parallel_tools(no_index)": (WHOLE, WHOLE),
+    "parallel_tools(one_delta)": (WHOLE, WHOLE),
+    "n3_interleaved": (WHOLE, WHOLE),
+    "logprobs": (WHOLE, WHOLE),
+    "thinking_signature_only": (WHOLE, WHOLE),
+    "signature_in_pieces": (WHOLE, WHOLE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One call through the relay; `held`: what was running and waiting there when its answer was out."""
+
+    answered: Answered
+    held: tuple[int, int]
+    row: dict[str, Any]
+
+
+Ends = dict[tuple[str, bool], Ended]
+
+
+@pytest.fixture(scope="module")
+def console(relay: ServedRelay) -> Iterator[Console]:
+    with Console(relay) as console:
+        yield console
+
+
+@pytest.fixture(scope="module")
+def upstream(relay: ServedRelay) -> Iterator[Upstream]:
+    upstream = Upstream(relay.simulator_url)
+    yield upstream
+    upstream.reset()
+    upstream.close()
+
+
+@pytest.fixture(scope="module")
+def faulty(relay: ServedRelay, console: Console) -> Iterator[None]:
+    """The simulator once more, as a provider whose calls may run for a second."""
+    console.run(f"""
+        provider = Provider.objects.create(
+            slug="faulty", name="faulty", vendor="simulator", dialect="openai_chat", enabled=True,
+            base_url=Provider.objects.get(slug="simulator").base_url,
+            lane_profile=create_profile("simulator", "faulty", run_timeout_s={RUN_S:.0f}),
+        )
+        Credential.objects.create(provider=provider, label="main", key="sk-any")
+        Model.objects.create(provider=provider, upstream_name="{MODEL}")
+    """)
+    wait_until_in_force(relay, lambda picture: provider_in(picture, "faulty") is not None)
+    yield
+    console.run("""
+        provider = Provider.objects.get(slug="faulty")
+        profile = provider.lane_profile
+        provider.delete()
+        profile.delete()
+    """)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def ends(relay: ServedRelay, upstream: Upstream, console: Console, faulty: None) -> AsyncIterator[Ends]:
+    """Every fault once streamed and once not, one after the other; the books are read at the end."""
+    cases = [(fault, stream) for fault in ENDINGS for stream in (True, False)]
+    seen = {}
+    async with open_client() as client:
+        for fault, stream in cases:
+            upstream.reset()
+            upstream.set_scene(f"fault={fault}", times=None)
+            answered = await send(client, relay, Ask(MODEL, stream=stream))
+            seen[fault, stream] = answered, held_in(queue_of(relay))
+    upstream.reset()
+    rows = console.rows_by_client([answered.word for answered, _ in seen.values()])
+    yield {case: Ended(answered, held, rows[answered.word]) for case, (answered, held) in seen.items()}
+
+
+def test_every_fault_of_the_simulator_is_in_the_table(upstream: Upstream) -> None:
+    assert {fault.partition("(")[0] for fault in ENDINGS} == upstream.fault_names()
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("fault", ENDINGS)
+def test_every_fault_ends_as_an_answer_or_a_clear_error_and_holds_nothing(ends: Ends, fault: str, stream: bool) -> None:
+    ended = ends[fault, stream]
+    outcome, code = ENDINGS[fault][0 if stream else 1]
+    assert (ended.row["outcome"], ended.row["reason"]) == (outcome, code)
+    assert ended.row["http_status"] == ended.answered.status
+    assert ended.answered.took_s < RUN_S + MARGIN_S
+    assert ended.held == (0, 0)
+    assert not ended.answered.broken
+    if code:
+        assert_is_clear_error(ended.answered, code)
+    else:
+        assert_is_answer(ended.answered, stream=stream)
+
+
+def assert_is_clear_error(answered: Answered, code: str) -> None:
+    """In our form; before any content with its status and headers, after it as the stream's last event."""
+    error, entry = answered.told, CATALOGUE[code]
+    assert error is not None
+    told = {name: error[name] for name in ("code", "type", "stage", "source", "model", "provider")}
+    assert told == {
+        "code": code,
+        "type": entry.type,
+        "stage": entry.stage,
+        "source": "provider",
+        "model": MODEL,
+        "provider": "faulty",
+    }
+    assert error["message"]
+    assert error["request_id"] == answered.headers["x-relay-request-id"]
+    assert answered.status == (200 if answered.events else entry.status)
+    if answered.status == 429:
+        assert int(answered.headers["retry-after-ms"]) == error["retry_after_ms"] > 0
+
+
+def assert_is_answer(answered: Answered, *, stream: bool) -> None:
+    assert answered.status == 200
+    assert answered.told is None
+    assert "set-cookie" not in answered.headers
+    if stream:
+        assert answered.events[-1] == "[DONE]"
+        assert answered.events.count("[DONE]") == 1
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_short_answer_with_an_error_signal_is_delivered_and_marked_recovered(ends: Ends, stream: bool) -> None:
+    ended = ends["short_answer_with_error_signal", stream]
+    assert ended.answered.word in ended.answered.text
+    assert ended.row["recovered"] is True
+
+
+def test_what_had_come_before_an_error_is_delivered_before_it(ends: Ends) -> None:
+    ended = ends["error_event_after_content(overloaded_error,3)", True]
+    assert ended.answered.text == "3 words: say"
+    assert "[DONE]" not in ended.answered.events
+    assert ended.row["measured"] == "partial"
+    assert ended.row["completion_tokens"] == round(len("3 words: say") / 4.4)
+
+
+def test_half_an_event_at_the_run_limit_does_not_swallow_the_error(ends: Ends) -> None:
+    events = ends["trickle(1000)", True].answered.events
+    assert all(event.get("choices") for event in events[:-1])
+    assert events[-1]["error"]["code"] == "run_timeout"
+
+
+def test_a_length_of_waiting_is_told_as_the_provider_told_it(ends: Ends) -> None:
+    answered = ends["429(html,retry-after=7)", False].answered
+    assert (answered.headers["retry-after"], answered.headers["retry-after-ms"]) == ("7", "7000")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_an_error_before_content_fails_over_for_a_role(
+    relay: ServedRelay, upstream: Upstream, console: Console, stream: bool
+) -> None:
+    upstream.reset()
+    upstream.set_scene("fault=error_event_before_content", model="sim-small")
+    answered = await send_one(relay, Ask("fast-chat", stream=stream))
+    assert answered.status == 200
+    assert answered.told is None
+    assert answered.word in answered.text
+    assert (answered.headers["x-relay-model"], answered.headers["x-relay-attempts"]) == ("sim-large", "2")
+    row = console.row_of(answered.word)
+    assert [(a["model"], a["outcome"]) for a in row["attempts"]] == [
+        ("sim-small", "upstream_error"),
+        ("sim-large", "completed"),
+    ]
+    assert (row["outcome"], row["model"]) == ("completed", "sim-large")
+
+
+async def test_an_error_after_content_does_not_fail_over(
+    relay: ServedRelay, upstream: Upstream, console: Console
+) -> None:
+    upstream.reset()
+    upstream.set_scene("fault=error_event_after_content", model="sim-small")
+    answered = await send_one(relay, Ask("fast-chat", stream=True))
+    assert answered.told is not None
+    assert len(console.row_of(answered.word)["attempts"]) == 1
+    assert [arrival["model"] for arrival in upstream.report()["arrivals"]] == ["sim-small"]
