@@ -132,7 +132,6 @@ async def run(errand: Errand) -> Heard:
     request = request_bytes(errand.entrance, errand.load)
     loop = asyncio.get_running_loop()
     notes = Notes(errand.seconds)
-    gc.disable()
     callers = []
     for _ in range(errand.load.at_once):
         _transport, caller = await loop.create_connection(
@@ -150,6 +149,7 @@ def _spread_us(times_ns: list[int]) -> Spread | None:
 
 
 if __name__ == "__main__":
+    gc.disable()
     told = msgspec.json.decode(sys.argv[1], type=Errand)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         print(msgspec.json.encode(runner.run(run(told))).decode())

@@ -1,4 +1,4 @@
-"""Where one attempt goes: a candidate and a lease → the adapter's target, its clocks, and the place that a no closes."""
+"""Where an attempt goes: candidate and lease → the target, its clocks, and the place that a no would close."""
 
 from __future__ import annotations
 

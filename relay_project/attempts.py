@@ -40,6 +40,12 @@ class Begun:
     head: bytes  # what was held back; to be sent first
     over: bool  # everything has been read, and judged good
 
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """The answer's own, with its length where all of it is here."""
+        length = [("content-length", str(len(self.head)))] if self.over else []
+        return [*self.answer.headers, *length]
+
 
 async def begin(adapter: Adapter, target: Target, request: ChatRequest, deadlines: Deadlines) -> Begun | Refusal:
     """Send one request. Nothing is left open if it comes to a refusal or is cancelled."""

@@ -146,6 +146,8 @@ def _durations(report: CheckReport) -> list[str]:
 
 
 def _duration(milliseconds: int) -> str:
+    if milliseconds < 1_000:
+        return gettext("%(milliseconds)d ms") % {"milliseconds": milliseconds}
     if milliseconds < 10_000:
         return gettext("%(seconds)s s") % {"seconds": f"{milliseconds / 1000:.1f}"}
     seconds = -(-milliseconds // 1000)

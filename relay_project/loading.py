@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
 
 import structlog
 
 from accounts.models import PersonalToken, Team, User
 from providers.contract import Credential
-from providers.models import Credential as CredentialRow
-from providers.models import Model, Provider
+from providers.models import Provider
 from providers.presets import VENDORS
 from providers.sealing import UnsealError
 from relay_project.configuration import current_version
+from relay_project.lane_loading import key_of, provider_spec, relay_spec, usable_keys
 from relay_project.quota.rows import open_states
-from relay_project.snapshot import Caller, Configuration, ModelEntry, ProviderEntry, RoleEntry, no_model_key
-from scheduling.core.spec import (
-    ChargeRule,
-    Class,
-    CredentialSpec,
-    FairBy,
-    FlowSpec,
-    LaneRules,
-    Measure,
-    ModelSpec,
-    OnBriefRefusal,
-    OnDisconnect,
-    ProviderSpec,
-    RelaySpec,
-    SchedulerSpec,
-    Scope,
-    WindowKind,
-    WindowMode,
-    WindowSpec,
-)
-from scheduling.models import LaneProfile, LaneWindow, ModelOverride, RelayLimits, Role
+from relay_project.snapshot import Caller, Configuration, ModelEntry, ProviderEntry, RoleEntry
+from scheduling.core.spec import Class, FlowSpec, SchedulerSpec
+from scheduling.models import RelayLimits, Role
 
 log = structlog.get_logger(__name__)
 
@@ -63,8 +43,8 @@ def load_configuration() -> Configuration:
         used_up=tuple(open_states()),
         scheduler=SchedulerSpec(
             version=version,
-            relay=_relay_spec(RelayLimits.current()),
-            providers={provider.slug: _provider_spec(provider) for provider in providers},
+            relay=relay_spec(RelayLimits.current()),
+            providers={provider.slug: provider_spec(provider) for provider in providers},
             flows=_flow_specs(),
         ),
     )
@@ -114,7 +94,7 @@ def _wall_us(moment: datetime | None) -> int | None:
 def _model_entries(provider: Provider) -> Iterable[ModelEntry]:
     for model in provider.models.all():
         yield ModelEntry(
-            key=_key(provider, model),
+            key=key_of(provider, model),
             public_name=model.public_name,
             provider=provider.slug,
             upstream_name=model.upstream_name,
@@ -128,12 +108,8 @@ def _model_entries(provider: Provider) -> Iterable[ModelEntry]:
             created_s=int(model.created_at.timestamp()),
             split_advice=model.split_advice,
             advised_concurrency=model.advised_concurrency,
-            limit_group=model.limit_group or _key(provider, model),
+            limit_group=model.limit_group or key_of(provider, model),
         )
-
-
-def _key(provider: Provider, model: Model) -> str:
-    return f"{provider.slug}/{model.upstream_name}"
 
 
 def _provider_entry(provider: Provider) -> ProviderEntry:
@@ -147,124 +123,19 @@ def _provider_entry(provider: Provider) -> ProviderEntry:
         enabled=provider.enabled,
         credentials=dict(_unsealed(provider)),
         headers=dict(vendor.headers) if vendor else {},
-        quota_groups={str(row.pk): row.quota_group for row in _usable_keys(provider)},
+        quota_groups={str(row.pk): row.quota_group for row in usable_keys(provider)},
         account_wide=bool(vendor and vendor.account_wide),
         silence_s=vendor.adapter_cap_s if vendor else None,
     )
 
 
 def _unsealed(provider: Provider) -> Iterable[tuple[str, Credential]]:
-    for row in _usable_keys(provider):
+    for row in usable_keys(provider):
         try:
             yield str(row.pk), Credential(id=str(row.pk), label=row.label, key=row.key)
         except UnsealError as error:
             # Loud, and only this key: the others go on. The system check and the admin show it too.
             log.error("an API key cannot be unsealed", provider=provider.slug, label=row.label, why=str(error))
-
-
-def _usable_keys(provider: Provider) -> list[CredentialRow]:
-    return [row for row in provider.credentials.all() if row.enabled]
-
-
-def _provider_spec(provider: Provider) -> ProviderSpec:
-    profile = provider.lane_profile
-    rules = None if profile is None else _rules(profile, None, _windows(profile, None))
-    return ProviderSpec(
-        key=provider.slug,
-        rules=rules,
-        models={} if profile is None else {spec.key: spec for spec in _model_specs(provider, profile)},
-        credentials=tuple(_credential_spec(provider, row) for row in _usable_keys(provider)),
-        paused=provider.paused,
-        pause_message=provider.pause_message,
-    )
-
-
-def _credential_spec(provider: Provider, row: CredentialRow) -> CredentialSpec:
-    bound = next((model for model in provider.models.all() if model.pk == row.bound_model_id), None)
-    return CredentialSpec(
-        id=str(row.pk),
-        quota_group=row.quota_group,
-        lanes=row.lanes,
-        model=None if bound is None else _key(provider, bound),
-        paused=row.paused,
-    )
-
-
-def _model_specs(provider: Provider, profile: LaneProfile) -> Iterable[ModelSpec]:
-    overrides = {override.model_id: override for override in profile.overrides.all()}
-    for model in provider.models.all():
-        override = overrides.get(model.pk)
-        yield ModelSpec(
-            key=_key(provider, model),
-            limit_group=model.limit_group or _key(provider, model),
-            rules=_rules(profile, override, _windows(profile, override)),
-            paused=model.paused,
-            pause_message=model.pause_message,
-        )
-    if not provider.models.all():
-        # A provider is connected before its models are known: its check needs a line to stand in.
-        key = no_model_key(provider.slug)
-        yield ModelSpec(key=key, limit_group=key, rules=_rules(profile, None, _windows(profile, None)))
-
-
-def _windows(profile: LaneProfile, override: ModelOverride | None) -> tuple[WindowSpec, ...]:
-    """The profile's windows; a model with windows of its own has those in place of the profile's model windows."""
-    by_override: dict[int | None, list[WindowSpec]] = defaultdict(list)
-    for row in profile.windows.all():
-        by_override[row.model_override_id].append(_window_spec(row))
-    own = by_override[override.pk] if override is not None else []
-    general = by_override[None]
-    if own:
-        general = [window for window in general if window.scope is not Scope.MODEL]
-    return tuple(general + own)
-
-
-def _window_spec(row: LaneWindow) -> WindowSpec:
-    return WindowSpec(
-        measure=Measure(row.measure),
-        limit=row.limit,
-        kind=WindowKind(row.kind),
-        window_us=(row.window_s or 0) * SECOND_US,
-        period=row.period,
-        zone=row.zone,
-        scope=Scope(row.scope),
-        mode=WindowMode(row.mode),
-        slice_us=(row.slice_s or 0) * SECOND_US,
-    )
-
-
-def _rules(profile: LaneProfile, override: ModelOverride | None, windows: tuple[WindowSpec, ...]) -> LaneRules:
-    def figure(name: str) -> Any:
-        own = getattr(override, name, None) if override is not None else None
-        return getattr(profile, name) if own is None else own
-
-    def whole_us(name: str, unit_us: int = SECOND_US) -> int:
-        return (figure(name) or 0) * unit_us
-
-    return LaneRules(
-        lanes=profile.lanes,
-        lanes_per_model=figure("lanes_per_model"),
-        max_waiting=profile.max_waiting,
-        wait_timeout_us=whole_us("wait_timeout_s"),
-        run_timeout_us=whole_us("run_timeout_s"),
-        windows=windows,
-        burst=whole_us("burst", 1),
-        guard_us=whole_us("guard_ms", 1000),
-        charge_rule=ChargeRule(figure("charge_rule")),
-        fair_by=FairBy(figure("fair_by")),
-        on_brief_refusal=OnBriefRefusal(figure("on_brief_refusal")),
-        on_disconnect=OnDisconnect(figure("on_disconnect")),
-        drain_us=whole_us("drain_s"),
-        brief_default_us=whole_us("brief_default_s"),
-        used_up_default_us=whole_us("used_up_default_s"),
-        adaptive=bool(figure("adaptive")),
-        answer_cap=bool(figure("answer_cap")),
-        answer_cap_streams=bool(figure("answer_cap_streams")),
-    )
-
-
-def _relay_spec(limits: RelayLimits) -> RelaySpec:
-    return RelaySpec(max_running=limits.max_running, max_inside=limits.max_inside)
 
 
 def _flow_specs() -> Mapping[str, FlowSpec]:

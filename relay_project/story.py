@@ -6,7 +6,6 @@ A story is told in plain, synchronous steps, so that it can be ended from the `f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from accounts.outbox.record import UsageRecord
@@ -19,6 +18,7 @@ from relay_project.problems import problem_of
 from relay_project.refusal_codes import outcome_of
 from relay_project.rendering import Hearer
 from relay_project.snapshot import ModelEntry
+from relay_project.timeline import Timeline
 from scheduling.clock import Clock
 from scheduling.coordinator import Lease
 from scheduling.core.estimate import estimate_tokens
@@ -40,39 +40,11 @@ class Books(Protocol):
     def settle(self, record: UsageRecord) -> None: ...
 
 
-@dataclass(slots=True)
-class _Attempt:
-    provider: str
-    model: str
-    credential: str
-    started_us: int
-    run_us: int = 0
-    outcome: str = ""
-    reason: str = ""
-
-    def row(self) -> dict[str, Any]:
-        return {
-            "provider": self.provider,
-            "model": self.model,
-            "credential": self.credential,
-            "outcome": self.outcome,
-            "reason": self.reason,
-            "run_ms": self.run_us // 1000,
-        }
-
-
 class Story:
     def __init__(self, call: Call, books: Books, clock: Clock) -> None:
         self._call = call
         self._books = books
-        self._clock = clock
-        self._began_wall_us = clock.wall_us()
-        self._began_us = clock.now_us()
-        self._attempts: list[_Attempt] = []
-        self._queue_us = 0
-        self._pace_us = 0
-        self._in_line_since_us = self._began_us
-        self._first_content_us: int | None = None
+        self._timeline = Timeline(clock)
         self._closed = False
         self._model: ModelEntry | None = None
         self._usage: Usage | None = None
@@ -94,47 +66,35 @@ class Story:
 
     @property
     def attempts(self) -> int:
-        return len(self._attempts)
+        return len(self._timeline.attempts)
 
     @property
     def queue_ms(self) -> int:
-        return self._queue_us // 1000
+        return self._timeline.queue_us // 1000
 
     @property
     def began_us(self) -> int:
         """Arrival, monotonic."""
-        return self._began_us
+        return self._timeline.began_us
 
     @property
     def waited_us(self) -> int:
         """Since arrival."""
-        return self._clock.now_us() - self._began_us
+        return self._timeline.since_arrival_us
 
     def granted(self, lease: Lease, model: ModelEntry, credential: str) -> None:
         """A place on the lanes: the attempt is about to be sent. The intent makes a later crash visible."""
-        self._waited(lease.queue_us, lease.pace_us)
+        self._timeline.waited(lease.queue_us, lease.pace_us)
         self._model = model
-        self._attempts.append(_Attempt(model.provider, model.public_name, credential, self._clock.now_us()))
-        if len(self._attempts) == 1:
+        self._timeline.attempt_began(model.provider, model.public_name, credential)
+        if self.attempts == 1:
             self._books.intend(self._record(outcome=""))
 
-    def _waited(self, queue_us: int, pace_us: int) -> None:
-        """A ticket that moves or re-enters keeps its arrival: of its wait only what came since counts anew."""
-        anew_us = min(queue_us, self._clock.now_us() - self._in_line_since_us)
-        self._queue_us += anew_us
-        self._pace_us += min(pace_us, anew_us)
-
     def first_content(self) -> None:
-        if self._first_content_us is None:
-            self._first_content_us = self._clock.now_us()
+        self._timeline.first_content()
 
     def attempt_ended(self, outcome: Outcome, reason: str = "") -> None:
-        attempt = self._attempts[-1]
-        if attempt.outcome:
-            return  # it ended before, and its answer is told all the same
-        attempt.run_us = self._clock.now_us() - attempt.started_us
-        attempt.outcome, attempt.reason = outcome, reason
-        self._in_line_since_us = self._clock.now_us()
+        self._timeline.attempt_ended(outcome, reason)
 
     def answered(self, outcome: Outcome, facts: AnswerFacts, *, reason: str = "", whole: bool) -> None:
         """The answer has ended. `whole`: the caller got all there was, so that reported usage is complete."""
@@ -144,7 +104,7 @@ class Story:
 
     def rejected(self, error: Rejection) -> None:
         """Waiting that came to nothing counts as waiting too."""
-        self._waited(error.told.queue_us, error.told.pace_us)
+        self._timeline.waited(error.told.queue_us, error.told.pace_us)
 
     def failed(self, error: Exception) -> None:
         """No answer: the error the caller is told decides."""
@@ -161,12 +121,11 @@ class Story:
         """The caller left, in line or while running."""
         if self._closed:
             return
-        if facts is None and not self._attempts:
-            self._queue_us = self.waited_us
+        if facts is None and not self.attempts:
+            self._timeline.left_in_line()
         if facts is not None:
             self._take_usage(facts, whole=False)
-        if self._attempts and not self._attempts[-1].outcome:
-            self.attempt_ended(Outcome.CLIENT_GONE)
+        self.attempt_ended(Outcome.CLIENT_GONE)
         self.close(Outcome.CLIENT_GONE, reason="client_gone", stage="request", http_status=499)
 
     def close(self, outcome: Outcome, *, reason: str, stage: str, http_status: int) -> None:
@@ -194,7 +153,7 @@ class Story:
         caller, model = self._call.caller, self._model
         return UsageRecord(
             request_id=self._call.id,
-            created_at_us=self._began_wall_us,
+            created_at_us=self._timeline.began_wall_us,
             user_id=caller.user_id,
             token_id=caller.token_id,
             team_id=caller.team_id,
@@ -210,10 +169,10 @@ class Story:
             stage=stage,
             http_status=http_status,
             stream=self.stream,
-            queue_ms=self._queue_us // 1000,
-            pace_ms=self._pace_us // 1000,
-            run_ms=sum(attempt.run_us for attempt in self._attempts) // 1000,
-            ttft_ms=self._ttft_ms(),
+            queue_ms=self._timeline.queue_us // 1000,
+            pace_ms=self._timeline.pace_us // 1000,
+            run_ms=self._timeline.run_us // 1000,
+            ttft_ms=self._timeline.ttft_ms,
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
             cached_prompt_tokens=usage.cached_prompt_tokens,
@@ -223,11 +182,5 @@ class Story:
             cost_microusd=None if model is None else cost_microusd(model, usage),
             measured=self._measured,
             recovered=outcome == Outcome.RECOVERED,
-            attempts=tuple(attempt.row() for attempt in self._attempts),
+            attempts=tuple(attempt.row() for attempt in self._timeline.attempts),
         )
-
-    def _ttft_ms(self) -> int | None:
-        """From the start of the attempt that answered to its first real output."""
-        if self._first_content_us is None or not self._attempts:
-            return None
-        return (self._first_content_us - self._attempts[-1].started_us) // 1000

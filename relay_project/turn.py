@@ -220,16 +220,15 @@ class Turn:
         story.first_content()
         self._parts.quota.succeeded(place)
         self._parts.learning.served(place, self._candidate.provider.vendor, begun.answer.limits, lease)
-        headers = [*begun.answer.headers, *self._own_headers()]
+        headers = [*begun.headers, *_own_headers(story, self._candidate), *self._outlay.warnings]
         return Reply(begun.answer.status, headers, LiveAnswer(begun, lease, story, self._outlay, self._parts.tasks))
 
-    def _own_headers(self) -> list[tuple[str, str]]:
-        story = self._asking.story
-        return [
-            ("x-relay-request-id", story.hearer.request_id),
-            ("x-relay-provider", self._candidate.provider.slug),
-            ("x-relay-model", self._candidate.model.public_name),
-            ("x-relay-queue-ms", str(story.queue_ms)),
-            ("x-relay-attempts", str(story.attempts)),
-            *self._outlay.warnings,
-        ]
+
+def _own_headers(story: Story, candidate: Candidate) -> list[tuple[str, str]]:
+    return [
+        ("x-relay-request-id", story.hearer.request_id),
+        ("x-relay-provider", candidate.provider.slug),
+        ("x-relay-model", candidate.model.public_name),
+        ("x-relay-queue-ms", str(story.queue_ms)),
+        ("x-relay-attempts", str(story.attempts)),
+    ]

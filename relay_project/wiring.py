@@ -23,6 +23,8 @@ from providers.contract import Adapter
 from providers.transport import Transport
 from relay_project.configuration import configuration_changed, current_version
 from relay_project.connections import Connections
+from relay_project.learning.exchange import DatabaseRows as LearnedRows
+from relay_project.learning.learning import Learning
 from relay_project.loading import load_configuration
 from relay_project.quota.asking import is_back
 from relay_project.quota.probes import Probes
@@ -64,6 +66,7 @@ class RelayProcess:
         self.outbox = Outbox(settings.ENV.data_dir / "outbox", write_rows, self.clock.wall_us)
         self.keeper = ConfigurationKeeper(self.clock, _in_thread(current_version), _in_thread(load_configuration))
         self.quota = QuotaStates(self.coordinator, DatabaseRows(), self.tasks)
+        self.learning = Learning(self.coordinator, LearnedRows(), self.tasks)
         self.parts = Parts(
             configuration=lambda: self.configuration,
             coordinator=self.coordinator,
@@ -71,6 +74,7 @@ class RelayProcess:
             books=self.outbox,
             tasks=self.tasks,
             quota=self.quota,
+            learning=self.learning,
         )
         self.use_case = Relay(self.parts)
         self.probes = Probes(sync_to_async(claim_probes, thread_sensitive=False), self._is_back, self._back, self.tasks)
@@ -94,6 +98,7 @@ class RelayProcess:
         self.waiting_log.start()
         await self.keeper.start()
         await self.outbox.start()
+        await self.learning.start()
         self.probes.start()
         self.state = "ready"
 
@@ -106,6 +111,7 @@ class RelayProcess:
         self.state = "stopped"
         configuration_changed.disconnect(self._look_now)
         self.probes.close()
+        self.learning.close()
         self.waiting_log.close()
         await self.connections.close()
         await self.keeper.close()
@@ -117,7 +123,7 @@ class RelayProcess:
     def _configure(self, configuration: Configuration) -> None:
         before, self._configured = self._configured, configuration
         if configuration.scheduler is not None:
-            self.coordinator.configure(configuration.scheduler)
+            self.learning.take_over(configuration.scheduler)
         self.quota.follow(configuration.used_up)
         if revoked := revoked_keys(before, configuration):
             self.tasks.spawn(self._withdraw(revoked))

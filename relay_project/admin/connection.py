@@ -15,25 +15,26 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
-from unfold.decorators import action
+from unfold.decorators import action, display
 from unfold.forms import BaseDialogForm
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from accounts.models import User
 from providers.admin import ProviderAdmin
 from providers.admin.provider import connection_in_words, light
-from providers.models import Model, Provider
+from providers.models import ConnectionState, Model, Provider
 from relay_project.admin_connections import Reports, check_several, test_call_several
 from relay_project.api.provider_connection import language_now
 from relay_project.connection_report import CheckReport
-from relay_project.connection_words import headline_of, message_of
+from relay_project.connection_words import STAGES, headline_of, message_of
 from relay_project.loading import caller_of_session
 
 WAITED_FOR_S = 10  # how long the list waits for several reports; what takes longer goes on
 
 
 class PauseForm(BaseDialogForm):
-    pause_message = forms.CharField(
+    # Not named as the provider's own field: both stand on one page, and ids there must differ.
+    message = forms.CharField(
         label=_("Message"),
         required=False,
         max_length=200,
@@ -62,6 +63,16 @@ class ConnectionAdmin(ProviderAdmin):
     actions_detail = ("connection_page", "pause_this", "resume_this")
     actions_row = ("connection_page",)
 
+    class Media:
+        css = {"all": ("relay/admin/lists.css",)}
+
+    @display(description=_("connection"), ordering="connection_state")
+    def connection(self, provider: Provider) -> Any:
+        if provider.connection_state != ConnectionState.FAILED:
+            return connection_in_words(provider)
+        stage = STAGES.get(provider.failed_stage, provider.failed_stage)
+        return f"{provider.failed_reason} ({_('failed at: %(stage)s') % {'stage': stage}})"
+
     def get_actions_detail(self, request: HttpRequest, object_id: Any) -> list[Any]:
         """Pause or resume, whichever there is to do."""
         provider = self.get_object(request, object_id)
@@ -79,7 +90,7 @@ class ConnectionAdmin(ProviderAdmin):
             "original": provider,
             "provider": provider,
             "light": light(provider),
-            "so_far": connection_in_words(provider),
+            "so_far": self.connection(provider),
             "models": Model.objects.filter(provider=provider, enabled=True),
             "provider_url": reverse("admin:providers_provider_change", args=[provider.pk]),
         }
@@ -88,7 +99,7 @@ class ConnectionAdmin(ProviderAdmin):
     @action(description=_("Pause"), url_path="pause_this", permissions=["change"], icon="pause", dialog=PAUSE_DIALOG)
     def pause_this(self, request: HttpRequest, form: PauseForm, object_id: str) -> HttpResponse:
         provider = self._provider(request, object_id)
-        provider.paused, provider.pause_message = True, form.cleaned_data["pause_message"]
+        provider.paused, provider.pause_message = True, form.cleaned_data["message"]
         provider.save(update_fields=["paused", "pause_message"])
         self.message_user(request, _("Paused: nothing new starts."))
         return self._back_to(provider)

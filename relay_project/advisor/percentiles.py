@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import Count, F, Q, QuerySet, Window
+from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import RowNumber
 
 from accounts.models import UsageRow
@@ -50,7 +51,6 @@ def latest(rows: QuerySet[UsageRow], most: int = LATEST_ROWS) -> QuerySet[UsageR
     return UsageRow.objects.filter(pk__in=rows.order_by("-created_at").values("pk")[:most])
 
 
-def _rank(percent: int) -> F:
+def _rank(percent: int) -> CombinedExpression:
     """⌈of · percent / 100⌉, in whole numbers."""
-    rank: F = (F("of") * percent + 99) / 100
-    return rank
+    return (F("of") * percent + 99) / 100

@@ -62,8 +62,8 @@ def profile_missing(facts: ProviderFacts) -> Iterator[Advice]:
 
 def connection(facts: ProviderFacts) -> Iterator[Advice]:
     if facts.connection == "failed":
-        said = {"name": facts.name, "stage": facts.failed_stage, "reason": facts.failed_reason}
-        yield Advice(Rule.CONNECTION_FAILED, facts.slug, dict(said))
+        said: dict[str, Figure] = {"name": facts.name, "stage": facts.failed_stage, "reason": facts.failed_reason}
+        yield Advice(Rule.CONNECTION_FAILED, facts.slug, said)
     elif facts.enabled and facts.connection == "unverified":
         yield Advice(Rule.NEVER_CHECKED, facts.slug, {"name": facts.name})
 
@@ -123,8 +123,8 @@ def caps_reserve_too_much(facts: ProviderFacts) -> Iterator[Advice]:
             continue
         times = one.reserved_tokens / one.used_tokens
         if times > WASTEFUL:
-            named = {"name": _named(facts, one.model), "times": round(times, 1)}
-            yield Advice(Rule.CAPS_RESERVE_TOO_MUCH, facts.slug, dict(named), one.model)
+            figures: dict[str, Figure] = {"name": _named(facts, one.model), "times": round(times, 1)}
+            yield Advice(Rule.CAPS_RESERVE_TOO_MUCH, facts.slug, figures, one.model)
 
 
 RULES: tuple[Callable[[ProviderFacts], Iterator[Advice]], ...] = (

@@ -1,1 +1,1 @@
-"""What the relay learns from what it relays (SCHEDULING §5–6): answer lengths, prompt sizes, an account's real limits."""
+"""What the relay learns by relaying (SCHEDULING §5–6): answer lengths, prompt sizes, what an account really allows."""

@@ -7,30 +7,35 @@ answer that ended because of our cap is asked for once more with the caller's ow
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from providers.contract import AnswerFacts, ChatRequest
 from relay_project.api.chat_request import ParsedChat
 from relay_project.snapshot import ModelEntry
-from scheduling.core.estimate import estimate_tokens
 from scheduling.core.spec import ChargeRule
 from scheduling.core.tickets import Charge
+
+
+class Request(NamedTuple):
+    """One request, of one user, for one model."""
+
+    parsed: ParsedChat
+    model: ModelEntry
+    user: str
+    estimated_prompt: int  # tokens, without the learned factor; 0 = nobody counts them
 
 
 class Lesson(NamedTuple):
     """The figures of one answer that ended well, as the provider reported them."""
 
-    model: str  # key
-    user: str
+    asked: Request
     rule: ChargeRule
     charge: Charge
-    estimated_prompt: int  # without the learned factor
     prompt_tokens: int
     completion_tokens: int  # of all choices
-    choices: int
 
 
 class Known(Protocol):
@@ -44,77 +49,68 @@ class Known(Protocol):
 
 
 class Outlay:
-    def __init__(self, known: Known, teach: Callable[[Lesson], None], parsed: ParsedChat, model: ModelEntry, user: str):
+    def __init__(self, known: Known, teach: Callable[[Lesson], object], asked: Request) -> None:
         self._teach = teach
-        self._parsed = parsed
-        self._model = model.key
-        self._user = user
-        self._estimated = estimate_tokens(parsed.prompt_text())
-        self._prompt_tokens = known.prompt_tokens(model.key, self._estimated)
-        self.lowered_cap = self._lowered(known)
-        self.charge = self._charge(known, model)
+        self._asked = asked
         self._cut_short = False
+        self.lowered_cap = _lowered_cap(known, asked)
+        self.charge = _charge(known, asked, self.lowered_cap)
 
     @property
     def request(self) -> ChatRequest:
         """As it is to be sent."""
-        if self.lowered_cap is None:
-            return self._parsed.request
-        return replace(self._parsed.request, cap_tokens=self.lowered_cap)
+        request = self._asked.parsed.request
+        return request if self.lowered_cap is None else replace(request, cap_tokens=self.lowered_cap)
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
         """For the answer's headers: a lowered cap that the caller may notice."""
-        if self.lowered_cap is None or not (self._parsed.request.stream or self._cut_short):
+        if self.lowered_cap is None or not (self._asked.parsed.request.stream or self._cut_short):
             return []
         return [("x-relay-warnings", f"max_tokens_capped={self.lowered_cap}")]
 
     def is_cut(self, facts: AnswerFacts) -> bool:
         """Whether our own cap ended a whole answer that would have gone on."""
-        if self.lowered_cap is None or self._parsed.request.stream or facts.finish_reason != "length":
+        if self.lowered_cap is None or self._asked.parsed.request.stream or facts.finish_reason != "length":
             return False
         produced = None if facts.usage is None else facts.usage.completion_tokens
         self._cut_short = produced is None or produced >= self.lowered_cap
         return self._cut_short
 
     def with_own_cap(self) -> Outlay:
-        """The same request as the caller sent it."""
-        own = object.__new__(Outlay)
-        own.__dict__.update(self.__dict__, lowered_cap=None, _cut_short=False)
-        own.charge = replace(self.charge, cap_tokens=self._parsed.cap_tokens or 0)
+        """The same request as its caller sent it."""
+        own = copy(self)
+        own.lowered_cap, own._cut_short = None, False
+        own.charge = replace(self.charge, cap_tokens=self._asked.parsed.cap_tokens or 0)
         return own
 
     def learn_from(self, facts: AnswerFacts, rule: ChargeRule) -> None:
         """A whole answer has ended. One that our cap cut says nothing of how long it would have become."""
         usage = facts.usage
-        if usage is None or usage.completion_tokens is None or self._was_capped(facts):
+        was_capped = self.lowered_cap is not None and facts.finish_reason == "length"
+        if usage is None or usage.completion_tokens is None or was_capped:
             return
-        self._teach(
-            Lesson(
-                self._model,
-                self._user,
-                rule,
-                self.charge,
-                self._estimated,
-                usage.prompt_tokens or 0,
-                usage.completion_tokens,
-                self._parsed.choices,
-            )
-        )
+        prompt_tokens = usage.prompt_tokens or 0
+        self._teach(Lesson(self._asked, rule, self.charge, prompt_tokens, usage.completion_tokens))
 
-    def _was_capped(self, facts: AnswerFacts) -> bool:
-        return self.lowered_cap is not None and facts.finish_reason == "length"
 
-    def _lowered(self, known: Known) -> int | None:
-        cap_tokens = self._parsed.cap_tokens
-        if cap_tokens is None or self._parsed.choices > 1:
-            return None
-        return known.lowered_cap(self._model, self._user, cap_tokens, stream=self._parsed.request.stream)
+def _lowered_cap(known: Known, asked: Request) -> int | None:
+    cap_tokens = asked.parsed.cap_tokens
+    if cap_tokens is None or asked.parsed.choices > 1:
+        return None
+    return known.lowered_cap(asked.model.key, asked.user, cap_tokens, stream=asked.parsed.request.stream)
 
-    def _charge(self, known: Known, model: ModelEntry) -> Charge:
-        if self._parsed.cap_tokens is not None:
-            return Charge(self._prompt_tokens, self.lowered_cap or self._parsed.cap_tokens, cap_is_callers=True)
-        expected = known.expected_answer(self._model, self._user)
-        default = math.inf if model.max_output is None else model.max_output
-        cap_tokens = model.max_output or 0 if expected is None else int(min(expected, default))
-        return Charge(self._prompt_tokens, cap_tokens * self._parsed.choices)
+
+def _charge(known: Known, asked: Request, lowered_cap: int | None) -> Charge:
+    prompt_tokens = known.prompt_tokens(asked.model.key, asked.estimated_prompt)
+    if asked.parsed.cap_tokens is not None:
+        return Charge(prompt_tokens, lowered_cap or asked.parsed.cap_tokens, cap_is_callers=True)
+    return Charge(prompt_tokens, _likely_answer(known, asked) * asked.parsed.choices)
+
+
+def _likely_answer(known: Known, asked: Request) -> int:
+    """Where the caller sets no cap: what this user's answers of this model come to, else all that the model may say."""
+    expected, most = known.expected_answer(asked.model.key, asked.user), asked.model.max_output
+    if expected is None:
+        return most or 0
+    return expected if most is None else min(expected, most)

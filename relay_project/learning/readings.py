@@ -102,9 +102,9 @@ def _fits_window(reading: LimitReading, window_s: float, *, refills: bool) -> bo
 
 def _in_words(refusal: Refusal, vendor: str) -> Iterator[Heard]:
     if refusal.kind is RefusalKind.CONCURRENCY:
-        limit = _slots(refusal.message) if trust_of(vendor).at_once else 0
-        if limit:
-            yield Heard(AT_ONCE, 0, limit, evidence=f"refusal: {limit} at once")
+        slots = _slots(refusal.message) if trust_of(vendor).at_once else 0
+        if slots:
+            yield Heard(AT_ONCE, 0, slots, evidence=f"refusal: {slots} at once")
         return
     if refusal.kind not in _LIMIT_REFUSALS or len(_LIMIT_WORD.findall(refusal.message)) != 1:
         return  # several limits in one sentence: nobody can say which figure is whose

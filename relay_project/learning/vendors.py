@@ -34,4 +34,9 @@ TRUST: Final[Mapping[str, Trust]] = {
 
 
 def trust_of(vendor: str) -> Trust:
-    return TRUST.get(vendor, BY_ITS_WORD)
+    """That of a vendor's name, else of its stem ("nvidia-nim" → "nvidia")."""
+    while vendor:
+        if vendor in TRUST:
+            return TRUST[vendor]
+        vendor = vendor.rpartition("-")[0]
+    return BY_ITS_WORD

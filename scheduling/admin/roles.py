@@ -12,21 +12,12 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminSelectWidget
 
 from scheduling.models import Role, RoleCandidate
 
 # Strategies that act today. The others rest on predictions over several lines and on budgets: they are offered as soon
 # as they do what they say.
 OFFERED = (Role.Strategy.ORDERED, Role.Strategy.ROUND_ROBIN, Role.Strategy.CHEAPEST)
-
-
-class RoleForm(forms.ModelForm):
-    strategy = forms.ChoiceField(
-        label=_("choose"),
-        choices=[(strategy.value, strategy.label) for strategy in OFFERED],
-        widget=UnfoldAdminSelectWidget,
-    )
 
 
 class CandidateInline(TabularInline):
@@ -40,7 +31,6 @@ class CandidateInline(TabularInline):
 
 @admin.register(Role)
 class RoleAdmin(ModelAdmin):
-    form = RoleForm
     list_display = ("name", "description", "chain", "strategy", "enabled")
     list_filter = ("enabled", "strategy")
     search_fields = ("name", "description")
@@ -49,6 +39,11 @@ class RoleAdmin(ModelAdmin):
         (None, {"fields": ("name", "description", "enabled")}),
         (_("Which candidate"), {"fields": ("strategy", "patience_s")}),
     )
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        if db_field.name == "strategy":
+            options["choices"] = [(strategy.value, strategy.label) for strategy in OFFERED]
+        return super().formfield_for_choice_field(db_field, request, **options)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Role]:
         roles: QuerySet[Role] = super().get_queryset(request)

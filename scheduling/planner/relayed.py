@@ -8,17 +8,14 @@ from dataclasses import dataclass, replace
 from scheduling.core.adaptive import AdaptiveRate, configured_per_s, with_rate
 from scheduling.core.answers import AnswerLengths
 from scheduling.core.charge import Ending
-from scheduling.core.moment import Moment
-from scheduling.core.outcomes import Granted, Left, Reply
+from scheduling.core.outcomes import Event, Granted, Left
 from scheduling.core.spec import LaneRules, OnBriefRefusal, Scope
 from scheduling.core.tickets import Actual, Ask, Charge, Closure, TargetRef
-from scheduling.core.verbs import Core
 from scheduling.planner.calls import Call, Caller, No, Road
+from scheduling.planner.desk import Desk
 from scheduling.planner.journal import Journal
 from scheduling.planner.profile import MODEL, PROVIDER, scheduler_spec
-from scheduling.planner.timeline import SECOND_US, Planned, Timeline
-
-WALL_AT_ZERO_US = 1_800_000_000 * SECOND_US
+from scheduling.planner.timeline import Timeline
 
 
 @dataclass(slots=True)
@@ -53,9 +50,7 @@ class Relayed:
         self._timeline = timeline
         self._journal = journal
         self._passages: dict[str, Passage] = {}
-        self._due_us: int | None = None
-        self._due = Planned(_nothing)
-        self._core = Core(scheduler_spec(rules), self._now())
+        self._desk = Desk(scheduler_spec(rules), timeline, self._take)
         self._following = Following(rules) if rules.adaptive else None
 
     def go(self, call: Call, caller: Caller) -> None:
@@ -100,58 +95,36 @@ class Relayed:
             arrival=passage.grant.arrival if passage.grant else None,
             re_enters=passage.grant is not None,
         )
-        self._take(self._core.line_up(ask, self._now()))
+        self._desk.line_up(ask)
 
     def _release(self, passage: Passage, ending: Ending, actual: Actual) -> None:
         del self._passages[passage.sent.id]
-        self._take(self._core.release(passage.sent.id, ending, actual, self._now()))
+        self._desk.release(passage.sent.id, ending, actual)
 
     def _close(self, no: No) -> None:
-        now = self._now()
         wait_us = self._rules.brief_default_us if no.retry_after_us is None else no.retry_after_us
         target = TargetRef(PROVIDER, Scope.MODEL, MODEL)
-        self._take(self._core.close(Closure(target, now.wall_us + wait_us, "rate", used_up=False), now))
+        self._desk.close(Closure(target, self._desk.now().wall_us + wait_us, "rate", used_up=False))
 
     def _adapt(self, changed: LaneRules | None) -> None:
         if changed is not None:
-            self._take(self._core.configure(scheduler_spec(changed), self._now()))
+            self._desk.configure(scheduler_spec(changed))
 
-    def _take(self, reply: Reply) -> None:
-        for event in reply.events:
-            if isinstance(event, Granted):
-                passage = self._passages[event.ticket_id]
-                passage.grant = event
-                self._upstream.go(passage.sent, passage)
-            elif isinstance(event, Left):
-                self._journal.rejections.append((self._timeline.now_us, event.code))
-                no = No(event.code, event.told.retry_after_us)
-                self._passages.pop(event.ticket_id).caller.on_no(no)
-        self._arm(reply.next_due_us)
-
-    def _arm(self, due_us: int | None) -> None:
-        if due_us == self._due_us:
-            return
-        self._due.call_off()
-        self._due_us = due_us
-        if due_us is not None:
-            self._due = self._timeline.at(due_us, self._pump)
-
-    def _pump(self) -> None:
-        self._due_us = None
-        self._take(self._core.pump(self._now()))
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Granted):
+            passage = self._passages[event.ticket_id]
+            passage.grant = event
+            self._upstream.go(passage.sent, passage)
+        elif isinstance(event, Left):
+            self._journal.rejections.append((self._timeline.now_us, event.code))
+            no = No(event.code, event.told.retry_after_us)
+            self._passages.pop(event.ticket_id).caller.on_no(no)
 
     def _lowered(self, call: Call) -> Call:
         if not self._rules.answer_cap or (call.streams and not self._rules.answer_cap_streams):
             return call
         cap_tokens = self._answers.lowered_cap(MODEL, call.user, call.cap_tokens)
         return call if cap_tokens is None else replace(call, cap_tokens=cap_tokens)
-
-    def _now(self) -> Moment:
-        return Moment(self._timeline.now_us, WALL_AT_ZERO_US + self._timeline.now_us)
-
-
-def _nothing() -> None:
-    """What was planned before anything was."""
 
 
 class Following:

@@ -85,6 +85,25 @@ class Crowd(Turns, frozen=True, kw_only=True, tag_field="arrive", tag="crowd"):
     users: Count = 1
 
 
+class Arrival(Table, frozen=True, kw_only=True):
+    """One call as it once came, and how long it took."""
+
+    at_s: NotNegative
+    user: Annotated[str, Meta(min_length=1)] = "user:1"
+    prompt_tokens: Count
+    answer_tokens: Whole = 300
+    first_token_s: NotNegative = 0
+    turn_s: NotNegative
+
+
+class Replay(Table, frozen=True, kw_only=True, tag_field="arrive", tag="replay"):
+    """Open: calls that are given one by one, each a job of its own."""
+
+    arrivals: Annotated[list[Arrival], Meta(min_length=1)]
+    max_tokens: Count = 4096
+    streams: bool = False
+
+
 class Retry(Table, frozen=True):
     """What a caller does who is refused: it waits `first_s`, then that times `growth` each time, up to `longest_s`."""
 
@@ -130,7 +149,7 @@ class Recorded(Table, frozen=True):
     tokens: WholeRange = 300
 
 
-Work = Bursts | Crowd
+Work = Bursts | Crowd | Replay
 
 
 class Row(Table, frozen=True):

@@ -15,7 +15,7 @@ from scheduling.planner.relayed import Relayed
 from scheduling.planner.roads import Gate
 from scheduling.planner.timeline import SECOND_US, Timeline, in_us
 from scheduling.planner.upstream import Upstream
-from scheduling.planner.work import jobs_of
+from scheduling.planner.work import jobs_of, users_of
 
 Progress = Callable[[float], None]
 """Called with the share of turns begun, 0 to 1."""
@@ -51,7 +51,7 @@ def _road(plan: Plan, upstream: Upstream, timeline: Timeline, journal: Journal) 
 def _recorded(plan: Plan) -> AnswerLengths:
     """The answers the relay has seen before."""
     answers, rng = AnswerLengths(), generator(plan.seed, "recorded")
-    for number in range(plan.work.users):
+    for user in users_of(plan.work):
         for _ in range(plan.recorded.count):
-            answers.record(MODEL, f"user:{number + 1}", draw_whole(plan.recorded.tokens, rng))
+            answers.record(MODEL, user, draw_whole(plan.recorded.tokens, rng))
     return answers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from scheduling.planner.drawing import draw_us, draw_whole, generator
-from scheduling.planner.scenario import Bursts, Crowd, Work
+from scheduling.planner.scenario import Arrival, Bursts, Crowd, Replay, Work
 from scheduling.planner.timeline import in_us
 
 
@@ -29,6 +29,9 @@ class Job:
 
 def jobs_of(work: Work, seed: int) -> list[Job]:
     """In order of arrival."""
+    if isinstance(work, Replay):
+        arrivals = sorted(work.arrivals, key=lambda one: one.at_s)
+        return [_again(number, arrival) for number, arrival in enumerate(arrivals)]
     rng = generator(seed, "work")
     return [
         Job(f"job-{number}", f"user:{number % work.users + 1}", at_us, _turns(work, rng))
@@ -36,7 +39,19 @@ def jobs_of(work: Work, seed: int) -> list[Job]:
     ]
 
 
-def _arrivals(work: Work) -> Iterator[int]:
+def users_of(work: Work) -> list[str]:
+    """Whom the relay shares fairly among, each once."""
+    if isinstance(work, Replay):
+        return list(dict.fromkeys(arrival.user for arrival in work.arrivals))
+    return [f"user:{number + 1}" for number in range(work.users)]
+
+
+def _again(number: int, arrival: Arrival) -> Job:
+    turn = Turn(arrival.prompt_tokens, arrival.answer_tokens, in_us(arrival.first_token_s), in_us(arrival.turn_s))
+    return Job(f"job-{number}", arrival.user, in_us(arrival.at_s), (turn,))
+
+
+def _arrivals(work: Bursts | Crowd) -> Iterator[int]:
     if isinstance(work, Bursts):
         for burst in range(work.bursts):
             yield from [in_us(burst * work.every_s)] * work.jobs
@@ -49,7 +64,7 @@ def _joining(work: Crowd) -> Iterator[int]:
         yield in_us(number * work.joining_s / work.clients)
 
 
-def _turns(work: Work, rng: Random) -> tuple[Turn, ...]:
+def _turns(work: Bursts | Crowd, rng: Random) -> tuple[Turn, ...]:
     prompts = work.prompt_tokens
     count = len(prompts) if work.turns is None else work.turns
     return tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,14 +25,12 @@ WORDS = {
         "connected": "Connected",
         "answered": "The model answered",
         "waiting": "Waiting… starts when the running ones end (running 4/4 · waiting 1 · 1 s gone)",
-        "pause": "Pause",
         "paused": "‖ paused",
     },
     "ko": {
         "connected": "연결됨",
         "answered": "모델이 답했습니다",
         "waiting": "대기 중… 앞선 요청이 끝나면 시작합니다 (실행 4/4 · 대기 1건 · 1초 경과)",
-        "pause": "일시 중지",
         "paused": "‖ 일시 중지",
     },
 }
@@ -57,6 +56,9 @@ def as_it_was(relay: ServedRelay, console: Console) -> Iterator[None]:
     console.run("""
         Provider.objects.exclude(slug="simulator").delete()
         LaneProfile.objects.filter(provider=None).delete()
+        simulator = Provider.objects.get()
+        simulator.paused = False
+        simulator.save()
         for profile in LaneProfile.objects.all():
             profile.lanes = 4
             profile.save()
@@ -85,7 +87,7 @@ def page(context: BrowserContext, relay: ServedRelay) -> Page:
     page.fill("#id_username", relay.admin_username)
     page.fill("#id_password", relay.admin_password)
     page.keyboard.press("Enter")
-    page.wait_for_url("**/admin/")
+    page.wait_for_url(f"{relay.base_url}/admin/")
     return page
 
 
@@ -104,7 +106,7 @@ def add_provider(page: Page, relay: ServedRelay, name: str) -> None:
     page.fill("#id_base_url", f"{relay.simulator_url}/v1")
     page.fill("#id_api_key", "sk-any")
     page.locator("#id_api_key").press("Enter")
-    page.wait_for_url("**/change/")
+    page.wait_for_url(re.compile(r"/change/$"))
 
 
 def open_connection(page: Page, console: Console, slug: str) -> None:
@@ -219,15 +221,19 @@ def check_reason(console: Console) -> str:
 def test_a_provider_is_paused_with_a_message_and_resumed(page: Page, console: Console, language: str) -> None:
     pk = console.run("result = Provider.objects.get(slug='simulator').pk")
     page.goto(f"{PROVIDERS}{pk}/change/")
-    page.locator("a[hx-get$='/pause_this/']").first.click()
-    page.fill("#id_pause_message", "back at noon")
+    page.locator("a[hx-get$='/pause_this/']:visible").click()
+    page.fill("#id_message", "back at noon")
     picture(page, "pausing", language)
-    page.locator("#dialog button[type=submit]").click()
-    page.wait_for_url("**/change/")
-    wait_until(lambda: console.run("result = Provider.objects.get(slug='simulator').paused"), 3, "pause")
+    submit_dialog(page)
+    assert console.run("result = Provider.objects.get(slug='simulator').pause_message") == "back at noon"
     page.goto(PROVIDERS)
     expect(page.locator("#result_list")).to_contain_text(WORDS[language]["paused"])
     page.goto(f"{PROVIDERS}{pk}/change/")
-    page.locator("a[hx-get$='/resume_this/']").first.click()
-    page.locator("#dialog button[type=submit]").click()
-    wait_until(lambda: not console.run("result = Provider.objects.get(slug='simulator').paused"), 3, "resume")
+    page.locator("a[hx-get$='/resume_this/']:visible").click()
+    submit_dialog(page)
+    assert not console.run("result = Provider.objects.get(slug='simulator').paused")
+
+
+def submit_dialog(page: Page) -> None:
+    with page.expect_navigation():
+        page.locator("#dialog button[type=submit]").click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import itertools
 import json
@@ -160,13 +161,15 @@ class Bench:
 @pytest.fixture(scope="module", params=["daphne", "uvicorn"])
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """The shared relay on daphne; one of its own on uvicorn."""
-    if request.param == "daphne":
-        with Console(request.getfixturevalue("relay")) as console:
-            yield Bench(request.getfixturevalue("relay"), console)
-        return
-    folder = tmp_path_factory.mktemp("uvicorn") / "data"
-    with served_relay(folder, ServedOptions("uvicorn")) as relay, Console(relay) as console:
-        yield Bench(relay, console)
+    with contextlib.ExitStack() as opened:
+        if request.param == "daphne":
+            relay = request.getfixturevalue("relay")
+        else:
+            folder = tmp_path_factory.mktemp(request.param) / "data"
+            relay = opened.enter_context(served_relay(folder, ServedOptions(request.param)))
+        bench = Bench(relay, opened.enter_context(Console(relay)))
+        opened.callback(bench.upstream.close)
+        yield bench
 
 
 @pytest.fixture(scope="module")

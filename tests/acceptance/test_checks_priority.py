@@ -172,7 +172,7 @@ async def test_a_change_in_the_admin_acts_at_once_in_its_own_process(
     """Paused by its dialog: the very next call is refused, without a poll in between."""
     pk = console.run(f"result = Provider.objects.get(slug={patient!r}).pk")
     address = f"/admin/providers/provider/{pk}/pause_this/"
-    staff.submit(address, {"_form_submitted": "on", "pause_message": "back at noon"})
+    staff.submit(address, {"_form_submitted": "on", "message": "back at noon"})
     answer = await call(relay, patient)
     assert answer.json()["error"]["code"] == "provider_paused"
     assert "back at noon" in answer.json()["error"]["message"]

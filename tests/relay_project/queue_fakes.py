@@ -94,6 +94,18 @@ def snapshot(*providers: ProviderView, **more: object) -> QueueSnapshot:
     return QueueSnapshot(providers=providers, **(fields | more))  # type: ignore[arg-type]
 
 
+def _running(me: str) -> tuple[LeaseView, ...]:
+    pro, llama = "gemini/gemini-2.5-pro", "nvidia/llama-4-maverick"
+    return (
+        lease("l-mine", pro, me, 12_400),
+        lease("l-lite", "gemini/flash-lite", "user:2", 3_000),
+        lease("l-1", llama, "user:2", 130_000),
+        lease("l-2", llama, "user:3", 64_000),
+        lease("l-3", "nvidia/qwen-3-next", me, 2_200, klass="batch"),
+        lease("l-4", "nvidia/qwen-3-next", "user:2", 31_000),
+    )
+
+
 def busy_afternoon(me: str = "user:1") -> QueueSnapshot:
     """The relay as PAGES.md draws it, with every state a provider or model can be in."""
     gemini = provider(
@@ -130,14 +142,7 @@ def busy_afternoon(me: str = "user:1") -> QueueSnapshot:
             ticket("t-check", pro, 3, "user:3", estimated_start_ms=None, purpose="check"),
             ticket("t-normal", llama, 1, "user:2", klass="normal", reason="provider", waited_ms=12_000),
         ),
-        leases=(
-            lease("l-mine", pro, me, 12_400),
-            lease("l-lite", "gemini/flash-lite", "user:2", 3_000),
-            lease("l-1", llama, "user:2", 130_000),
-            lease("l-2", llama, "user:3", 64_000),
-            lease("l-3", "nvidia/qwen-3-next", me, 2_200, klass="batch"),
-            lease("l-4", "nvidia/qwen-3-next", "user:2", 31_000),
-        ),
+        leases=_running(me),
     )
 
 

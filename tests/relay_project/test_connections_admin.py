@@ -185,7 +185,7 @@ def test_several_are_test_called_each_on_its_first_model(
 
 
 def test_pausing_from_the_page_keeps_the_message_and_resuming_clears_it(admin: Client, provider: Provider) -> None:
-    form = {"_form_submitted": "on", "pause_message": "back at noon"}
+    form = {"_form_submitted": "on", "message": "back at noon"}
     answer = admin.post(page(provider, "pause_this"), form)
     assert answer.headers["HX-Redirect"] == page(provider, "change")
     provider.refresh_from_db()

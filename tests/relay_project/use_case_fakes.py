@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +23,8 @@ from providers.contract import (
     UpstreamFault,
 )
 from relay_project.calls import Call
+from relay_project.learning.learning import Learning
+from relay_project.learning.rows import Shared
 from relay_project.quota.states import OpenState, QuotaStates
 from relay_project.relay import Parts, Relay
 from relay_project.rendering import Hearer
@@ -31,6 +33,7 @@ from relay_project.tasks import TaskOwner
 from scheduling.backends.memory import MemoryBackend
 from scheduling.clock import FakeClock
 from scheduling.coordinator import Coordinator
+from scheduling.core.learned import Finding, LimitKey
 from scheduling.core.spec import (
     Class,
     CredentialSpec,
@@ -66,12 +69,15 @@ class Upstream:
     scripts: list[Refusal | list[Step]]
     dialect: str = "openai_chat"
     asked: list[Target] = field(default_factory=list)
+    requests: list[ChatRequest] = field(default_factory=list)
+    limits: dict[str, str] = field(default_factory=dict)  # headers of every answer
     open: int = 0
     peak: int = 0
     closed_early: int = 0
 
     async def chat(self, target: Target, request: ChatRequest, deadlines: Deadlines) -> Answer | Refusal:
         self.asked.append(target)
+        self.requests.append(request)
         script = self.scripts[min(len(self.asked), len(self.scripts)) - 1]
         await asyncio.sleep(0)
         if isinstance(script, Refusal):
@@ -84,7 +90,7 @@ class Upstream:
             else ChatBodyReader(lambda _error: IN_BAND_ERROR)
         )
         play = _Play(self, script)
-        return Answer(200, [("content-type", "text/event-stream")], play, reader, play.close)
+        return Answer(200, [("content-type", "text/event-stream")], play, reader, play.close, self.limits)
 
     async def list_models(self, target: Target, deadlines: Deadlines) -> list[str] | Refusal:
         return ["m"]
@@ -236,6 +242,22 @@ class Rows:
         self.cleared.append(target)
 
 
+class LearnedRows:
+    """Learned limits as rows, in memory; several worlds may share them."""
+
+    def __init__(self) -> None:
+        self.shared = Shared({}, 0)
+
+    async def read(self, now: datetime) -> Shared:
+        alive = {key: one for key, one in self.shared.findings.items() if one.until_us > now.timestamp() * 1e6}
+        return Shared(alive, self.shared.revision)
+
+    async def write(self, changes: Mapping[LimitKey, Finding | None], revision: int, now: datetime) -> None:
+        merged = {**self.shared.findings, **changes}
+        found = {key: finding for key, finding in merged.items() if finding is not None}
+        self.shared = Shared(found, max(revision, self.shared.revision + 1))
+
+
 class World:
     def __init__(self, *scripts: Refusal | list[Step], **figures: object) -> None:
         self.clock = FakeClock()
@@ -245,7 +267,9 @@ class World:
         self.coordinator = Coordinator(MemoryBackend(self.clock), self.clock)
         self.configuration = configuration(rules(**figures))
         assert self.configuration.scheduler is not None
-        self.coordinator.configure(self.configuration.scheduler)
+        self.learned = LearnedRows()
+        self.learning = Learning(self.coordinator, self.learned, self.tasks)
+        self.learning.take_over(self.configuration.scheduler)
         self.rows = Rows()
         self.quota = QuotaStates(self.coordinator, self.rows, self.tasks)
         self.parts = Parts(
@@ -255,6 +279,7 @@ class World:
             books=self.books,
             tasks=self.tasks,
             quota=self.quota,
+            learning=self.learning,
         )
         self.relay = Relay(self.parts)
         self._number = 0

@@ -167,3 +167,12 @@ def test_a_quota_state_cannot_be_written_by_hand(admin: Client, closed: QuotaSta
 def test_the_list_can_be_narrowed_to_what_is_closed(state: str, shown: bool, admin: Client, closed: QuotaState) -> None:
     changelist = admin.get("/admin/scheduling/quotastate/", {"state": state}).context["cl"]
     assert (closed in changelist.queryset) is shown
+
+
+def test_a_role_is_offered_only_the_strategies_that_act(admin: Client) -> None:
+    form = admin.get("/admin/scheduling/role/add/").context["adminform"].form
+    assert [value for value, _ in form.fields["strategy"].choices] == ["ordered", "round_robin", "cheapest"]
+    assert "cheapest_above_percent" not in form.fields
+    answer = admin.post("/admin/scheduling/role/add/", {"name": "r", "strategy": "least_wait", "patience_s": 5})
+    assert answer.status_code == 200
+    assert not Role.objects.exists()

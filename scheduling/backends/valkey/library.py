@@ -15,9 +15,12 @@ from typing import Final
 SCHEMA: Final = 1
 """Of the records in the store. Raise it when a record's meaning changes; another schema's records are never read."""
 
+MODULES: Final = "modules"
+"""Declares what all files share; the others keep their own names to themselves (Lua allows 200 locals a scope)."""
 FILES: Final = (
-    "numbers", "store", "run", "order", "config", "charge", "windows", "pacer", "axes", "sample", "slots", "limiters",
-    "lines", "readiness", "roll", "policy", "starts", "times", "door", "probe", "closings", "expiry", "arrange", "clock", "verbs",
+    MODULES, "numbers", "order", "store", "run", "config", "charge", "windows", "pacer", "axes", "sample", "slots", "limiters",
+    "lines", "readiness", "roll", "policy", "starts", "times", "door", "probe", "closings", "expiry",
+    "arrange", "mail", "recovery", "clock", "verbs",
 )  # fmt: skip
 TOLD_CLOCK: Final = "clock_told"
 """Stands in for `clock` in a library built for tests: the caller says what time it is."""
@@ -36,7 +39,7 @@ class Library:
 def library(*, told_clock: bool = False) -> Library:
     """The library that is served; with `told_clock`, the one for tests."""
     names = [TOLD_CLOCK if told_clock and name == "clock" else name for name in FILES]
-    return built("\n".join(_lua(name) for name in names))
+    return built("\n".join(_lua(name) if name == MODULES else f"do\n{_lua(name)}end" for name in names))
 
 
 def built(source: str) -> Library:

@@ -8,7 +8,6 @@
 --               grain_us, calendar } … } }; `rules` is the lane rules as text, which nobody here reads
 --   flow:     { key, weight, concurrency, rpm, tpm }
 -- records: `roster` '' : provider keys in the order in which they came; `roster` by provider: { models, axes }
-local arrange = {}
 
 local function new_provider(key)
   local roster = store.get('roster', '') or {}

@@ -5,7 +5,6 @@
 --          grain_us, calendar, per_minute }; its book is the record `axis`, with `open` = what is charged by leases that
 --          are not settled yet
 -- posting: { axis, serial, number, amount, stamp (nil: held) }
-local lanes, axes = {}, {}
 local BATCH_CLASS = 2
 
 function lanes.has_room(lane, limit, spare, klass)
@@ -32,14 +31,15 @@ local function book_of(axis)
   return store.get('axis', axis.id)
 end
 
+-- Made once for an axis as configured, and its book put in anew.
 local function window_of(axis)
-  return {
-    id = 'a' .. axis.serial,
-    length_us = axis.length_us,
-    grain_us = axis.grain_us,
-    calendar = axis.calendar,
-    book = book_of(axis),
-  }
+  local window = axis.window
+  if not window then
+    window = { id = 'a' .. axis.serial, length_us = axis.length_us, grain_us = axis.grain_us, calendar = axis.calendar }
+    axis.window = window
+  end
+  window.book = book_of(axis)
+  return window
 end
 
 local function kind_of(axis)
@@ -77,6 +77,18 @@ end
 -- What all that runs and is not settled was charged: with it given back, `earliest` is a lower bound.
 function axes.open_amount(axis)
   return book_of(axis).open
+end
+
+function axes.used(axis, now)
+  return kind_of(axis).used(window_of(axis), now)
+end
+
+-- Something was charged of which no start is known here.
+function axes.note(axis, amount, now)
+  if axis.interval_us > 0 then
+    pacer.start(axis, book_of(axis), -1, now)
+  end
+  kind_of(axis).add(window_of(axis), amount, now)
 end
 
 function axes.post(axis, number, amount, now, held)

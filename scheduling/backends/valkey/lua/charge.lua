@@ -1,7 +1,6 @@
 -- Purpose: the provider's ruler: what a request is charged, when, and what is given back.
 -- Twin:    scheduling/core/charge.py
 -- charge:  { prompt, cap, callers }; actual: { prompt, cached, completion }, each nil where not known; in tokens
-local charge = {}
 
 local function prompt(of)
   return of.prompt

@@ -3,7 +3,6 @@
 --          So no clock makes leases expire or windows empty; what hangs on the calendar is told by how much it is late.
 -- Twin:    Moment in scheduling/core/moment.py
 -- Returns: { us = never goes back, wall_us = the server's clock, skipped_us = of the last step, what is not believed }
-local clock = {}
 local STEP_AT_MOST_US = 5 * num.SECOND_US
 
 function clock.now(root)

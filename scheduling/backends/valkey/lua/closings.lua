@@ -1,7 +1,6 @@
 -- Purpose: closed targets: not before a time.
 -- Twin:    scheduling/core/closings.py
 -- target:  { provider, scope, key }; closing: { until_us, reason, used_up }
-local closings = {}
 
 local function models_of(provider_key)
   local models = {}

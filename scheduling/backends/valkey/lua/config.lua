@@ -2,8 +2,7 @@
 --          changed by configure only, so decoded once and kept between calls until another arrangement is in force.
 -- Twin:    the spec, windows and roads held by ProviderState, ModelState and WindowAxis
 -- KEYS:    <prefix>config   hash: <kind> SEP <id> -> packed record
-local config = {}
-local kept, kept_for = {}, nil
+local kept, kept_for = {}, nil -- decoded records by kind and id, and the arrangement they are of
 
 function config.begin(root)
   if kept_for ~= root.arranged then
@@ -12,15 +11,16 @@ function config.begin(root)
 end
 
 local function get(kind, id)
-  local field = kind .. SEP .. id
-  local record = kept[field]
+  local of_kind = kept[kind]
+  if not of_kind then
+    of_kind = {}
+    kept[kind] = of_kind
+  end
+  local record = of_kind[id]
   if not record then
-    local packed = redis.call('HGET', store.key('config'), field)
-    if not packed then
-      return nil
-    end
-    record = cmsgpack.unpack(packed)
-    kept[field] = record
+    local packed = redis.call('HGET', store.key('config'), kind .. SEP .. id)
+    record = packed and cmsgpack.unpack(packed) or nil
+    of_kind[id] = record
   end
   return record
 end
@@ -72,9 +72,15 @@ function config.wire(model)
   model.wired = true
 end
 
+local function forget(kind, id)
+  if kept[kind] then
+    kept[kind][id] = nil
+  end
+end
+
 function config.put(kind, id, record)
   redis.call('HSET', store.key('config'), kind .. SEP .. id, cmsgpack.pack(record))
-  kept[kind .. SEP .. id] = nil
+  forget(kind, id)
 end
 
 -- Another arrangement is in force from now on.
@@ -96,5 +102,5 @@ end
 
 function config.drop(kind, id)
   redis.call('HDEL', store.key('config'), kind .. SEP .. id)
-  kept[kind .. SEP .. id] = nil
+  forget(kind, id)
 end

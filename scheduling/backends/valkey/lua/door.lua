@@ -1,7 +1,6 @@
 -- Purpose: at the door: who may stand in line, who is refused, who gives its place to whom.
 -- Twin:    scheduling/core/door.py
 -- left:    { left = ticket id, box, code, told }
-local door = {}
 
 function door.left(ask, code, told)
   return { left = ask.id, box = ask.box, code = code, told = told }

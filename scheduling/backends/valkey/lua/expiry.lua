@@ -1,7 +1,6 @@
 -- Purpose: what happens because time has passed: deadlines, leases that were not renewed, blocked heads that are due.
 -- Twin:    scheduling/core/expiry.py
 -- lost:    { lost = ticket id, box }
-local expiry = {}
 local NOTHING_KNOWN = {}
 
 -- Nobody renewed it: an offer that was not acknowledged was never sent; a lease was, and its charges stay.
@@ -33,6 +32,7 @@ end
 
 -- Reap what was not renewed, wake what is due. Comes before the starts of a verb.
 function expiry.expire(events, now)
+  recovery.open(now)
   each_due('expiries', now, function(member)
     table.insert(events, reap(store.get('lease', member:sub(17)), now))
   end)
@@ -57,7 +57,7 @@ end
 
 -- When the next thing is due; nil: nothing is due by time.
 function expiry.next_due_us()
-  local soonest_us
+  local soonest_us = run.root.gate_us
   for _, name in ipairs({ 'deadlines', 'expiries', 'dues', 'warming' }) do
     local _, at_us = order.first(name)
     if at_us and not (soonest_us and soonest_us <= at_us) then

@@ -6,7 +6,6 @@
 --          requests, tokens = books of two sliding windows of a minute }
 --          `waits` by key SEP line id: how many of its tickets wait in that line
 -- stamps:  { requests, tokens, amount }: where a start was entered, to be corrected at settle
-local limiters = {}
 local PARKED_AT_MOST = 2
 
 local function window(limiter, name)

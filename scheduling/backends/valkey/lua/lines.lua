@@ -8,15 +8,18 @@
 --          idle }
 --          `line` by line id (lines id SEP flow): { id, lines, model, flow, serial, weight, tag, count, head, rank,
 --          number, parked, on = key of the limit it is parked on, at, score = where it is lined up, warm }
-local lines = {}
 local RANK = num.FAR_US
 
 function lines.id(model_key, klass)
   return model_key .. SEP .. klass
 end
 
+-- Made once: it goes with the request.
 function lines.line_id(ask)
-  return ask.model .. SEP .. ask.klass .. SEP .. ask.flow
+  if not ask.line then
+    ask.line = ask.model .. SEP .. ask.klass .. SEP .. ask.flow
+  end
+  return ask.line
 end
 
 function lines.line(id)

@@ -1,11 +1,8 @@
 -- Purpose: whole numbers. Microseconds and tokens stay below 2^53, where a double holds every integer exactly;
 --          divisions round up, because intervals are rounded against us.
 -- Twin:    scheduling/core/moment.py
-local num = { SECOND_US = 1000000, MINUTE_US = 60000000, FAR_US = 4503599627370496 }
+num.SECOND_US, num.MINUTE_US, num.FAR_US = 1000000, 60000000, 4503599627370496
 local EXACT = 9007199254740992
-
--- Joins the parts of an id: no slug, model name or user key holds it.
-local SEP = '\31'
 
 function num.ceil_div(dividend, divisor)
   return math.ceil(dividend / divisor)

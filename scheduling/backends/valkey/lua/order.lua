@@ -3,11 +3,19 @@
 --          starts at once puts in, it takes out again); reading sees through them.
 -- Twin:    scheduling/core/order.py
 -- KEYS:    <prefix><name>   sorted set
-local order = {}
-local pending, names, firsts
+local pending, names = {}, {}
+local firsts, count = {}, 0 -- known firsts, by name: they hold between calls as long as records do (store.lua)
+local KNOWN_AT_MOST = 5000
 
 function order.begin()
-  pending, names, firsts = {}, {}, {}
+  pending, names = {}, {}
+  if count > KNOWN_AT_MOST then
+    order.forget()
+  end
+end
+
+function order.forget()
+  firsts, count = {}, 0
 end
 
 local function changes_of(name)
@@ -78,7 +86,7 @@ function order.first(name)
       end
     end
     known = { member, score }
-    firsts[name] = known
+    firsts[name], count = known, count + 1
   end
   return known[1], known[2]
 end

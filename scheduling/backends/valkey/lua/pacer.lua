@@ -1,7 +1,6 @@
 -- Purpose: even spacing of starts (GCRA).
 -- Twin:    scheduling/core/pacer.py
 -- axis:    from the configuration: { interval_us, burst }; book: { due_us, before_us, last_us, last_number }
-local pacer = {}
 
 function pacer.begin(book)
   book.due_us, book.before_us, book.last_us, book.last_number = 0, 0, 0, -1

@@ -2,7 +2,6 @@
 -- Twin:    scheduling/core/policy.py (the order of the walk and what pins stand there)
 -- choice:    { ticket, credential = the road's, or nil, windows, estimates = axes to be charged }
 -- hindrance: { until_us, reason, pins = axes, keeps_warm }
-local policy = {}
 local KEPT_WARM_US = 2 * num.SECOND_US
 
 function policy.closed_until(closing)
@@ -86,8 +85,7 @@ end
 
 local function pick_road(ticket, known, pool, now)
   local ask, free, hindered, warm = ticket.ask, {}, {}, nil
-  local last = ask.conversation ~= '' and store.get('conversation', ask.conversation) or nil
-  last = last and last.credential
+  local last = ask.conversation ~= '' and redis.call('HGET', store.key('talks'), ask.conversation) or nil
   for _, road in ipairs(known.roads) do
     local hindered_by = road_hindrance(road, known, pool, ask, now)
     if not hindered_by then
@@ -192,6 +190,9 @@ end
 -- The next ticket that may start now; nil: nobody.
 function policy.pick_next(now)
   local root = run.root
+  if recovery.is_shut(now) then
+    return nil
+  end
   for klass = 0, 2 do
     if lanes.has_room(root, root.max_running, 2, klass) then
       local provider = order.first('ready' .. SEP .. klass)

@@ -1,6 +1,5 @@
 -- Purpose: the relay's own question whether something used up is back: it starts at once or not at all.
 -- Twin:    scheduling/core/probe.py
-local probe = {}
 
 local function has_lanes(known, model, klass)
   local root, provider = run.root, store.get('provider', known.provider)
@@ -33,7 +32,7 @@ function probe.pick(ticket, now)
   local ask = ticket.ask
   local known, model = config.model(ask.model), store.get('model', ask.model)
   local pool = store.get('pool', model.pool)
-  if config.provider(known.provider).paused or known.paused or not has_lanes(known, model, ask.klass) then
+  if recovery.is_shut(now) or config.provider(known.provider).paused or known.paused or not has_lanes(known, model, ask.klass) then
     return nil
   end
   if policy.hindrance(known.windows, known, pool, ask, now) then

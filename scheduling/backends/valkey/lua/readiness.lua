@@ -8,13 +8,11 @@
 --          `provider` by key: { key, running, batch, waiting, slot_us, turn, closing, ready = per class, at }
 --          `pool` by number: { asleep = keys of blocked models, pins = { { axis, until_us } … }, due_us }
 -- Bounds:  at most 16,383 running on a model and 2^39 numbers (at 60 starts a second: 90 years).
-local readiness = {}
+local READY = { [0] = 'ready' .. SEP .. '0', 'ready' .. SEP .. '1', 'ready' .. SEP .. '2' }
 local TURNS = 2 ^ 39
 
+-- Put it at its score, or take it out (false); returns by how many more are there now.
 local function place(of, klass, score, name)
-  if of.at[klass + 1] == score then
-    return 0
-  end
   local before = of.at[klass + 1]
   of.at[klass + 1] = score
   if score then
@@ -29,19 +27,27 @@ function readiness.refresh_provider(provider)
   local limit = config.provider(provider.key).lanes
   for klass = 0, 2 do
     local may = provider.ready[klass + 1] > 0 and lanes.has_room(provider, limit, 1, klass)
-    place(provider, klass, may and provider.turn, 'ready' .. SEP .. klass)
+    local score = may and provider.turn
+    if provider.at[klass + 1] ~= score then
+      place(provider, klass, score, READY[klass])
+    end
+  end
+end
+
+local function place_model(model, provider, klass, score)
+  if model.at[klass + 1] ~= score then
+    local change = place(model, klass, score, READY[klass] .. SEP .. provider.key)
+    provider.ready[klass + 1] = provider.ready[klass + 1] + change
   end
 end
 
 function readiness.refresh(model)
   local known = config.model(model.key)
-  local provider = store.get('provider', known.provider)
+  local provider, score = store.get('provider', known.provider), model.running * TURNS + model.turn
   for klass = 0, 2 do
     local may = not model.blocked and model.lined[klass + 1] > 0
       and lanes.has_room(model, known.lanes_per_model, 1, klass)
-    local name = 'ready' .. SEP .. klass .. SEP .. provider.key
-    local change = place(model, klass, may and model.running * TURNS + model.turn, name)
-    provider.ready[klass + 1] = provider.ready[klass + 1] + change
+    place_model(model, provider, klass, may and score)
   end
   readiness.refresh_provider(provider)
 end
@@ -49,8 +55,7 @@ end
 function readiness.leave_order(model)
   local provider = store.get('provider', config.model(model.key).provider)
   for klass = 0, 2 do
-    local change = place(model, klass, false, 'ready' .. SEP .. klass .. SEP .. provider.key)
-    provider.ready[klass + 1] = provider.ready[klass + 1] + change
+    place_model(model, provider, klass, false)
   end
   readiness.refresh_provider(provider)
 end

@@ -3,7 +3,6 @@
 -- KEYS:    <prefix>young SEP <class> SEP <scope>   sorted set: ticket id SEP flow, by number
 --          <prefix>flows SEP <class> SEP <scope>   sorted set: flows, by how many of their tickets wait
 -- scope:   a provider's key, or '' for the relay
-local roll = {}
 local PAGE = 64
 
 local function name(kind, klass, scope)

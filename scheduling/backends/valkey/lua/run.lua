@@ -3,7 +3,6 @@
 -- record:  `root`: { epoch, arranged, configured = version of the configuration, number, serials, version, us, wall_us,
 --          running, batch, slot_us, entries, uses, tickets, leases = how many, lease_us (nil: leases do not expire),
 --          offers, max_running, max_inside }
-local run = {}
 
 function run.begin(root)
   run.root = root

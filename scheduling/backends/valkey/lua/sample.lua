@@ -1,7 +1,6 @@
 -- Purpose: a short memory of what something took; percentiles over the last values.
 -- Twin:    scheduling/core/sample.py
 -- record:  `sample` by model: { recent = oldest first, sorted = ascending }, us
-local sample = {}
 local REMEMBERED = 64
 
 -- The first index whose value is greater than `value`.

@@ -1,7 +1,6 @@
 -- Purpose: come-back slots: the k-th refused caller is told when place k is expected free.
 -- Twin:    scheduling/core/slots.py
 -- row:     any record with `slot_us`, the last slot given out
-local slots = {}
 local SLOTS_AHEAD = 512
 
 function slots.take(row, first_us, spacing_us)

@@ -4,17 +4,16 @@
 --          <prefix>expiries               sorted set: pad(number) .. ticket id, by when the lease expires
 --          <prefix>running SEP <provider> sorted set: pad(granted_us) .. model SEP ticket id, by lease number
 --          <prefix>holds SEP <holder>     sorted set: ticket ids of its leases, by lease number
---          <prefix>conversations          sorted set: conversations, by their last use
+--          <prefix>talks                  hash: conversation -> credential it had last
+--          <prefix>talked                 sorted set: conversations, by their last use
 -- records: `ticket` by id: { id, ask, number, rank, entered, arrived_us, deadline_us, paced_before_us, kept_warm, own =
 --          { { key, amount } … } }
 --          `lease` by ticket id: { id, ask, number, arrival, arrived_us, model, credential, credential_serial,
---          granted_us, expires_us, offered, settled, turns = before it { model, provider }, share, postings, own =
---          { { key, stamps } … } }
+--          granted_us, pace_us, expires_us, offered, settled, turns = before it { model, provider }, share, postings,
+--          own = { { key, stamps } … } }
 --          `credential` by provider SEP id: { serial, running, batch, closing }
---          `conversation` by name: { credential }
-local starts = {}
 local OFFER_US, TRIAL_US = 2 * num.SECOND_US, num.SECOND_US
-local CONVERSATIONS_KEPT = 10000
+local TALKS_KEPT = 10000
 
 local function leave_own(ticket, now)
   for _, own in ipairs(ticket.own) do
@@ -87,17 +86,15 @@ local function remember_conversation(ask, credential)
     return
   end
   local root = run.root
-  if not store.get('conversation', ask.conversation) then
-    root.conversations = root.conversations + 1
-  end
   root.uses = root.uses + 1
-  store.put('conversation', ask.conversation, { credential = credential.credential })
-  order.put('conversations', root.uses, ask.conversation)
-  if root.conversations > CONVERSATIONS_KEPT then
-    local oldest = order.first('conversations')
-    order.drop('conversations', oldest)
-    store.drop('conversation', oldest)
-    root.conversations = root.conversations - 1
+  local is_new = redis.call('HSET', store.key('talks'), ask.conversation, credential.credential)
+  root.talks = root.talks + is_new
+  order.put('talked', root.uses, ask.conversation)
+  if root.talks > TALKS_KEPT then
+    local oldest = order.first('talked')
+    order.drop('talked', oldest)
+    redis.call('HDEL', store.key('talks'), oldest)
+    root.talks = root.talks - 1
   end
 end
 
@@ -146,6 +143,15 @@ local function take(lease, choice, known, model, now)
   forget_ticket(ticket)
 end
 
+-- What it was charged, for its holder to remember in case the store forgets.
+local function charges_of(lease)
+  local charges = {}
+  for index, posting in ipairs(lease.postings) do
+    charges[index] = { axis = posting.axis, amount = posting.amount }
+  end
+  return charges
+end
+
 local function enter(lease, now)
   local root = run.root
   store.put('lease', lease.id, lease)
@@ -154,6 +160,37 @@ local function enter(lease, now)
   order.put('holds' .. SEP .. lease.ask.holder, lease.number, lease.id, true)
   lease.offered = root.offers and root.lease_us ~= nil
   starts.extend(lease, root.lease_us and (root.offers and OFFER_US or root.lease_us), now)
+end
+
+-- A lease that its holder has and the store forgot; what it was charged is announced apart from it.
+function starts.adopt(held, known, now)
+  local ask = held.ask
+  local credential = held.credential and store.get('credential', known.provider .. SEP .. held.credential)
+  local lease = { id = ask.id, ask = ask, number = run.number(), arrival = held.arrival, model = ask.model,
+    granted_us = now.us - held.age_us, arrived_us = now.us - held.age_us, pace_us = held.pace_us, settled = held.settled,
+    turns = { 0, 0 }, share = 0, postings = {}, own = {} }
+  if credential then
+    lease.credential, lease.credential_serial = held.credential, credential.serial
+  end
+  for _, lane in ipairs(lanes_of(lease)) do
+    lanes.take(lane, ask.klass)
+  end
+  for _, limiter in ipairs(limiters.of(ask, now)) do
+    local amount = limiters.amount(limiter, ask)
+    table.insert(lease.own, { key = limiter.key, stamps = limiters.start(limiter, amount, now) })
+  end
+  enter(lease, now)
+  starts.extend(lease, run.root.lease_us, now)
+  lease.offered = false
+  readiness.refresh(store.get('model', lease.model))
+end
+
+-- Tells the holder that it runs.
+function starts.granted(lease)
+  return { granted = lease.id, box = lease.ask.box, provider = config.model(lease.model).provider, model = lease.model,
+    credential = lease.credential, rules = config.model(lease.model).rules, granted_us = lease.granted_us,
+    queue_us = lease.granted_us - lease.arrived_us, pace_us = lease.pace_us, arrival = lease.arrival,
+    charges = charges_of(lease) }
 end
 
 function starts.start(choice, now)
@@ -172,9 +209,8 @@ function starts.start(choice, now)
     try_reopening(choice.credential and policy.credential(known, choice.credential) or {}, now)
   end
   readiness.refresh(model)
-  return { granted = lease.id, box = lease.ask.box, provider = known.provider, model = model.key,
-    credential = lease.credential, rules = known.rules, granted_us = now.us, queue_us = now.us - ticket.arrived_us,
-    pace_us = starts.paced(ticket, now), arrival = ticket.number }
+  lease.pace_us = starts.paced(ticket, now)
+  return starts.granted(lease)
 end
 
 -- The ticket goes without having started: no trace.

@@ -1,10 +1,13 @@
 -- Purpose: when to come back: what a caller who did not get through is told.
 -- Twin:    scheduling/core/times.py
 -- told:    { retry_after_us, estimate, queue_us, pace_us, reason, closed_in_us, detail }
-local times = { AT_LEAST_US = num.SECOND_US }
+times.AT_LEAST_US = num.SECOND_US
 
 -- What the ticket waits for, seen from the widest axis to the narrowest.
-local function why_waiting(ticket, model, known)
+local function why_waiting(ticket, model, known, now)
+  if recovery.is_shut(now) then
+    return 'recovering'
+  end
   local ask, line = ticket.ask, lines.line(lines.line_id(ticket.ask))
   if line and line.parked then
     return line.on and 'flow' or 'credential'
@@ -79,7 +82,7 @@ end
 -- For one who found no place, or gave it up, or waited in vain: the next free slot.
 function times.tell_capacity(ticket, relay, queue_us, now)
   local model, known = store.get('model', ticket.ask.model), config.model(ticket.ask.model)
-  local reason = relay and 'relay' or why_waiting(ticket, model, known)
+  local reason = relay and 'relay' or why_waiting(ticket, model, known, now)
   local free = places(ticket, model, known, reason, relay, now)
   local row = relay and run.root or store.get('provider', known.provider)
   return {

@@ -5,7 +5,6 @@
 -- ARGV:    1: the call, msgpack: { box = mailbox of the caller (nil: it takes all events itself), … }
 -- Returns: msgpack: { events, due_us, version, configured, epoch, now_us, wall_us, … } or { lost = true }: the store is
 --          empty, see recovery.lua
-local verbs = {}
 
 local function pump(events, now)
   expiry.expire(events, now)
@@ -173,33 +172,112 @@ function verbs.reopen(call, _, now)
   closings.reopen(call.target, now)
 end
 
+-- call: {}; takes the mail. Returns unknown: this box was taken for dead, it has to announce itself
+function verbs.poll(call, events, now)
+  for _, event in ipairs(mail.take(call.box)) do
+    events[#events + 1] = event
+  end
+  mail.bury(now)
+  return { unknown = not mail.hear(call.box, now) }
+end
+
+-- call: {}; this process goes in order
+function verbs.leave(call, _, now)
+  mail.leave(call.box, now)
+end
+
+-- call: { run_id, epoch = under which it holds what it holds, held (see recovery.lua), waiting = ticket ids, charges }
+-- Events: granted for a waiting ticket that runs, lost for a lease that is over, { unknown } for a ticket not in line
+function verbs.announce(call, events, now)
+  local adopts = recovery.adopts(call.epoch, now)
+  recovery.notice_restart(call.run_id, now)
+  adopts = adopts or recovery.adopts(call.epoch, now)
+  mail.hear(call.box, now)
+  recovery.hear(call.box)
+  if call.epoch ~= run.root.epoch then
+    recovery.charge(call.charges, now)
+  end
+  for _, held in ipairs(call.held) do
+    local known = store.get('lease', held.ask.id) or (adopts and recovery.adopt(held, now))
+    if not known then
+      events[#events + 1] = { lost = held.ask.id, box = call.box }
+    end
+  end
+  for _, id in ipairs(call.waiting) do
+    local lease = store.get('lease', id)
+    if lease then
+      events[#events + 1] = starts.granted(lease)
+    elseif not store.get('ticket', id) then
+      events[#events + 1] = { unknown = id, box = call.box }
+    end
+  end
+end
+
 local function answer(events, now)
   local root = run.root
-  root.version = root.version + 1
-  root.us, root.wall_us = now.us, now.wall_us
+  root.us, root.wall_us, root.calls = now.us, now.wall_us, root.calls + 1
   return { events = events, due_us = expiry.next_due_us(), version = root.version, configured = root.configured,
     epoch = root.epoch, now_us = now.us, wall_us = now.wall_us }
 end
 
-local function call_of(verb)
+local function begin(keys, args)
+  local call = cmsgpack.unpack(args[1])
+  if not store.begin(keys[1]) then
+    return call, nil
+  end
+  local root = store.get('root', '')
+  run.begin(root)
+  config.begin(root)
+  return call, root
+end
+
+local function finish(reply)
+  local root = run.root
+  order.flush()
+  store.flush(root.epoch .. SEP .. root.calls)
+  return cmsgpack.pack(reply)
+end
+
+-- `quiet`: if nothing happens to anybody, it is no change.
+local function call_of(verb, quiet)
   return function(keys, args)
-    local call = cmsgpack.unpack(args[1])
-    store.begin(keys[1])
-    order.begin()
-    local root = store.get('root', '')
+    local call, root = begin(keys, args)
     if not root then
       return cmsgpack.pack({ lost = true })
     end
-    run.begin(root)
-    config.begin(root)
     local now, events = clock.now(root, call), {}
-    verb(call, events, now)
+    if now.skipped_us > 0 then
+      recovery.catch_up(now.skipped_us, now)
+    end
+    local more = verb(call, events, now)
     pump(events, now)
-    local reply = answer(events, now)
-    order.flush()
-    store.flush()
-    return cmsgpack.pack(reply)
+    if not quiet or #events > 0 then
+      root.version = root.version + 1
+    end
+    local reply = answer(mail.sort(events, call.box), now)
+    reply.unknown = more and more.unknown or nil
+    return finish(reply)
   end
+end
+
+-- ARGV 1: { epoch, lease_us, offers, missing = boxes that were there before (nil: there never was a store) }
+-- Makes the store's first record; nothing happens if there is one. Returns msgpack { epoch, founded }.
+local function found(keys, args)
+  local call, root = begin(keys, args)
+  if root then
+    return cmsgpack.pack({ epoch = root.epoch, founded = false })
+  end
+  root = { epoch = call.epoch, arranged = call.epoch, number = 0, serials = 0, version = 0, calls = 0, running = 0,
+    batch = 0, slot_us = 0, entries = 0, uses = 0, talks = 0, tickets = 0, leases = 0, max_running = 10,
+    max_inside = 16, lease_us = call.lease_us, offers = call.offers }
+  store.put('root', '', root)
+  run.begin(root)
+  local now = clock.now(root, call)
+  root.us, root.wall_us = now.us, now.wall_us
+  if call.missing then
+    recovery.begin(call.missing, true, now)
+  end
+  return finish({ epoch = root.epoch, founded = true })
 end
 
 redis.register_function('@LIBRARY@_line_up', call_of(verbs.line_up))
@@ -213,18 +291,7 @@ redis.register_function('@LIBRARY@_configure', call_of(verbs.configure))
 redis.register_function('@LIBRARY@_expel', call_of(verbs.expel))
 redis.register_function('@LIBRARY@_close', call_of(verbs.close))
 redis.register_function('@LIBRARY@_reopen', call_of(verbs.reopen))
-
--- ARGV 1: { epoch, lease_us, offers }. Makes the store's first record; nothing happens if there is one.
-redis.register_function('@LIBRARY@_found', function(keys, args)
-  local call = cmsgpack.unpack(args[1])
-  store.begin(keys[1])
-  local root = store.get('root', '')
-  if not root then
-    root = { epoch = call.epoch, arranged = call.epoch, number = 0, serials = 0, version = 0, running = 0, batch = 0,
-      slot_us = 0, entries = 0, uses = 0, conversations = 0, tickets = 0, leases = 0, max_running = 10, max_inside = 16,
-      lease_us = call.lease_us, offers = call.offers }
-    store.put('root', '', root)
-    store.flush()
-  end
-  return root.epoch
-end)
+redis.register_function('@LIBRARY@_announce', call_of(verbs.announce))
+redis.register_function('@LIBRARY@_leave', call_of(verbs.leave))
+redis.register_function('@LIBRARY@_poll', call_of(verbs.poll, true))
+redis.register_function('@LIBRARY@_found', found)

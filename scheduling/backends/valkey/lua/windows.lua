@@ -4,7 +4,6 @@
 -- KEYS:    <prefix>stamps SEP <window id>   list of stamps; the amounts are records of kind `charged`
 -- window:  { id, length_us, grain_us, calendar, book }; book is part of a stored record:
 --          { total, held, first, last } for sliding windows, { held, counts } for calendars
-local sliding, calendar = {}, {}
 local PAGE = 64
 local OPENS_AFTER_US = 5 * num.SECOND_US
 
