@@ -156,7 +156,9 @@ class Core:
     def _pump(self, now: Moment) -> list[Event]:
         events = expiry.expire(self.state, now)
         events += self._starts(now)
-        return events + expiry.time_out(self.state, now)
+        left = expiry.time_out(self.state, now)
+        # Who gave up may have pinned what another only waited for: nobody else would wake that one in time.
+        return events + left + (self._starts(now) if left else [])
 
     def _starts(self, now: Moment) -> list[Granted]:
         started = []

@@ -1,19 +1,28 @@
 -- Purpose: the verbs. Each is one atomic step, idempotent by ticket id, and ends in the same way: what has expired goes,
 --          whoever may start starts.
--- Twin:    scheduling/core/core.py
+-- Twin:    scheduling/core/verbs.py
 -- KEYS:    1: the prefix of all keys, its hash tag in front
 -- ARGV:    1: the call, msgpack: { box = mailbox of the caller (nil: it takes all events itself), … }
 -- Returns: msgpack: { events, due_us, version, configured, epoch, now_us, wall_us, … } or { lost = true }: the store is
 --          empty, see recovery.lua
 
-local function pump(events, now)
-  expiry.expire(events, now)
+local function start_all(events, now)
   local choice = policy.pick_next(now)
   while choice do
     events[#events + 1] = starts.start(choice, now)
     choice = policy.pick_next(now)
   end
+end
+
+local function pump(events, now)
+  expiry.expire(events, now)
+  start_all(events, now)
+  local before = #events
   expiry.time_out(events, now)
+  -- Who gave up may have pinned what another only waited for: nobody else would wake that one in time.
+  if #events > before then
+    start_all(events, now)
+  end
 end
 
 -- It stands in line: is there a place for it, or does it start anyway?
@@ -178,12 +187,18 @@ function verbs.poll(call, events, now)
     events[#events + 1] = event
   end
   mail.bury(now)
+  store.hold_schema()
   return { unknown = not mail.hear(call.box, now) }
 end
 
--- call: {}; this process goes in order
+-- call: {}; this process goes in order, and takes nothing with it
 function verbs.leave(call, _, now)
   mail.leave(call.box, now)
+  for _, lease in ipairs(starts.all_running()) do
+    if lease.ask.box == call.box then
+      give_back(lease.id, 'failed', {}, now)
+    end
+  end
 end
 
 -- call: { run_id, epoch = under which it holds what it holds, held (see recovery.lua), waiting = ticket ids, charges }
@@ -260,12 +275,15 @@ local function call_of(verb, quiet)
   end
 end
 
--- ARGV 1: { epoch, lease_us, offers, missing = boxes that were there before (nil: there never was a store) }
--- Makes the store's first record; nothing happens if there is one. Returns msgpack { epoch, founded }.
+-- ARGV 1: { epoch, lease_us, offers, missing = boxes that were there before (nil: the caller's database knows no store) }
+-- Makes the store's first record. If there is one nothing happens, but that a store older than the database takes the
+-- next configuration whatever its version. Returns msgpack { epoch, founded }.
 local function found(keys, args)
   local call, root = begin(keys, args)
   if root then
-    return cmsgpack.pack({ epoch = root.epoch, founded = false })
+    root.configured = call.missing and root.configured or nil
+    root.calls = root.calls + 1
+    return finish({ epoch = root.epoch, founded = false })
   end
   root = { epoch = call.epoch, arranged = call.epoch, number = 0, serials = 0, version = 0, calls = 0, running = 0,
     batch = 0, slot_us = 0, entries = 0, uses = 0, talks = 0, tickets = 0, leases = 0, max_running = 10,
