@@ -11,18 +11,31 @@ import signal
 import sys
 import tempfile
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
+
+import structlog
 
 from bench.figures import STREAM_COLUMNS, WHOLE_COLUMNS, Figures
 from bench.plan import Load
 from bench.processes import Bench, Cores, DidNotStart, pick_cores
 from bench.rounds import RequestsFailed, measure_rounds, warm_up
-from bench.scheduler import WAITING, verb_costs_us
+from bench.scheduler import WAITING, store_costs_us, verb_costs_us
 from bench.table import table
 from bench.variants import start_variants
+from relay_project.server.errors import ValkeyUnavailable
 
 Report = dict[Load, dict[str, Figures]]
+Costs = dict[str, float]  # what → µs
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    conditions: dict[str, Any]
+    report: Report
+    verbs: Costs  # of the scheduler in this process
+    store: Costs  # of the scheduler on Valkey
 
 
 def main() -> int:
@@ -30,15 +43,13 @@ def main() -> int:
     if asked.quick:
         asked.rounds, asked.seconds = 1, 0.5
     signal.signal(signal.SIGTERM, _end)
-    cores = pick_cores(sorted(os.sched_getaffinity(0)))
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:
-        report = _measure(cores, rounds=asked.rounds, seconds=asked.seconds)
-    except (DidNotStart, RequestsFailed) as failure:
+        results = _measure_all(asked.rounds, asked.seconds)
+    except (DidNotStart, RequestsFailed, ValkeyUnavailable) as failure:
         print(failure, file=sys.stderr)
         return 1
-    verbs = verb_costs_us()
-    conditions = _conditions(cores, asked.rounds, asked.seconds)
-    print(_as_json(conditions, report, verbs) if asked.json else _as_text(conditions, report, verbs))
+    print(_as_json(results) if asked.json else _as_text(results))
     return 0
 
 
@@ -54,6 +65,13 @@ def _arguments() -> argparse.ArgumentParser:
 def _end(_number: int, _frame: object) -> NoReturn:
     """As an exception, so that every process is ended on the way out."""
     sys.exit(1)
+
+
+def _measure_all(rounds: int, seconds: float) -> Results:
+    cores = pick_cores(sorted(os.sched_getaffinity(0)))
+    report = _measure(cores, rounds=rounds, seconds=seconds)
+    print("measuring the scheduler alone", file=sys.stderr)
+    return Results(_conditions(cores, rounds, seconds), report, verb_costs_us(), store_costs_us())
 
 
 def _measure(cores: Cores, *, rounds: int, seconds: float) -> Report:
@@ -78,21 +96,27 @@ def _conditions(cores: Cores, rounds: int, seconds: float) -> dict[str, Any]:
     }
 
 
-def _as_json(conditions: dict[str, Any], report: Report, verbs: dict[str, float]) -> str:
-    loads = {load.name: variants for load, variants in report.items()}
-    return json.dumps({"conditions": conditions, "loads": loads, "scheduler_us": verbs}, indent=2)
+def _as_json(results: Results) -> str:
+    loads = {load.name: variants for load, variants in results.report.items()}
+    scheduler = {"memory_us": results.verbs, "valkey_us": results.store}
+    return json.dumps({"conditions": results.conditions, "loads": loads, "scheduler": scheduler}, indent=2)
 
 
-def _as_text(conditions: dict[str, Any], report: Report, verbs: dict[str, float]) -> str:
+def _as_text(results: Results) -> str:
+    conditions = results.conditions
     pinned = "nothing pinned (one CPU)"
     if conditions["server_core"] is not None:
         pinned = "server on core {server_core}, callers and upstream on core {callers_core}".format_map(conditions)
     blocks = [f"One worker each; {pinned}. Medians of {conditions['rounds']} rounds of {conditions['seconds']:g} s."]
-    for load, variants in report.items():
+    for load, variants in results.report.items():
         blocks.append(table(load.name, STREAM_COLUMNS if load.stream else WHOLE_COLUMNS, variants))
-    costs = ", ".join(f"{verb} {us:.0f} µs" for verb, us in verbs.items())
-    blocks.append(f"Scheduler, {WAITING:,} waiting, median of a verb: {costs}")
+    blocks.append(f"Scheduler, {WAITING:,} waiting, median of a verb: {_in_words(results.verbs)}")
+    blocks.append(f"Scheduler on Valkey, a place asked for and answered: {_in_words(results.store)}")
     return "\n\n".join(blocks)
+
+
+def _in_words(costs: Costs) -> str:
+    return ", ".join(f"{what} {us:,.0f} µs" for what, us in costs.items())
 
 
 if __name__ == "__main__":

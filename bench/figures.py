@@ -61,8 +61,9 @@ def _rank(ordered: Sequence[float], share: float) -> float:
 def summarise(rounds: Sequence[Round], *, stream: bool) -> dict[str, Figures]:
     """Variant → its figures, each the median over the rounds."""
     of_one = stream_figures if stream else whole_figures
+    in_all = [variant for variant in rounds[0] if all(variant in measured for measured in rounds)]
     return {
-        variant: _medians([of_one(measured[variant], measured[DIRECT]) for measured in rounds]) for variant in rounds[0]
+        variant: _medians([of_one(measured[variant], measured[DIRECT]) for measured in rounds]) for variant in in_all
     }
 
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.plan import Entrance
 from relay_project.server.children import ChildSpec, popen_options, signal_session
 
 READY_WITHIN_S = 90.0
@@ -33,6 +34,16 @@ class Cores:
 
 def pick_cores(available: Sequence[int]) -> Cores:
     return Cores(available[0], available[-1]) if len(available) > 1 else Cores(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A running way to the upstream."""
+
+    name: str
+    entrance: Entrance
+    pid: int | None  # of the server; None: there is none
+    is_peer: bool = False  # somebody else's: where it fails, the others go on without it
 
 
 class Bench:

@@ -102,9 +102,10 @@ class Story:
         self.attempt_ended(outcome, reason)
         self.close(outcome, reason=reason, stage="provider" if reason else "", http_status=200)
 
-    def rejected(self, error: Rejection) -> None:
-        """Waiting that came to nothing counts as waiting too."""
+    def rejected(self, error: Rejection, model: ModelEntry) -> None:
+        """Waiting that came to nothing counts as waiting too; if nothing else comes, it was for that model."""
         self._timeline.waited(error.told.queue_us, error.told.pace_us)
+        self._model = self._model or model
 
     def failed(self, error: Exception) -> None:
         """No answer: the error the caller is told decides."""

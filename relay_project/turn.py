@@ -139,20 +139,25 @@ class Turn:
     async def _attempt(self, watch: Watch | None, earlier: Refused | None) -> Reply | Refused | CutShort:
         lease = await self._admit(watch, earlier)
         begun: Begun | Refusal | None = None
+        taken = False  # by the reply, which gives back what it holds
         try:
             begun = await self._send(lease)
             if isinstance(begun, Refusal):
                 return self._refused(begun, lease)
+            if self._outlay.is_cut(begun.answer.reader.facts):
+                return self._cut_short(begun, lease)
+            reply = self._reply(begun, lease)
+            taken = True
+            return reply
         except Evicted as evicted:
             evicted.model = self._candidate.model.public_name
             self._asking.story.attempt_ended(Outcome.EVICTED, evicted.code)
             raise
         finally:
-            if not isinstance(begun, Begun):
+            if not taken:
+                if isinstance(begun, Begun):
+                    begun.answer.close()
                 lease.release()
-        if self._outlay.is_cut(begun.answer.reader.facts):
-            return self._cut_short(begun, lease)
-        return self._reply(begun, lease)
 
     async def _admit(self, watch: Watch | None, earlier: Refused | None) -> Lease:
         self.in_line = True
@@ -160,7 +165,7 @@ class Turn:
             return await acquire(self._parts.coordinator, self._parts.learning.limits, self._ask(earlier), watch)
         except Rejection as rejection:
             rejection.model = self._candidate.model.public_name
-            self._asking.story.rejected(rejection)
+            self._asking.story.rejected(rejection, self._candidate.model)
             raise
         finally:
             self.in_line = False

@@ -12,6 +12,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from relay_project.api.health import healthz
 from relay_project.api.models import ModelDetail, ModelList
 from relay_project.api.provider_connection import ProviderCheck, ProviderTestCall
+from relay_project.api.provider_together import ProviderTogether
 from relay_project.api.queue import QueueView
 from relay_project.guide.views import GuideJson, GuideMarkdown, guide_page
 from relay_project.pages.queue import cancel_ticket, provider_lanes, queue_page
@@ -30,6 +31,7 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/providers/<slug:slug>/check", ProviderCheck.as_view(), name="api-provider-check"),
     path("api/providers/<slug:slug>/test", ProviderTestCall.as_view(), name="api-provider-test"),
+    path("api/providers/<slug:slug>/together", ProviderTogether.as_view(), name="api-provider-together"),
     path("refusals/", refusal_page, name="refusals"),
     path("guide/", guide_page, name="guide"),
     path("guide.md", GuideMarkdown.as_view(), name="guide-md"),

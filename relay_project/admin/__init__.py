@@ -1,6 +1,7 @@
 """The admin's pages that more than one app has a part in."""
 
-from relay_project.admin.learned import LearnedProfileAdmin
+from relay_project.admin.lane_profiles import RelayLaneProfileAdmin
 from relay_project.admin.providers import RelayProviderAdmin
+from relay_project.admin.together import RelayModelAdmin
 
-__all__ = ["LearnedProfileAdmin", "RelayProviderAdmin"]
+__all__ = ["RelayLaneProfileAdmin", "RelayModelAdmin", "RelayProviderAdmin"]

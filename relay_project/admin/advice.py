@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from providers.models import Provider
+from relay_project.admin.learned import heard
 from relay_project.advisor.evidence import load_facts, to_look_at
 from relay_project.advisor.rules import Advice, Rule, advise
 from relay_project.advisor.words import sentence
@@ -36,7 +37,7 @@ class Sentence:
 def advice_on(providers: Sequence[Provider], user: User) -> list[Sentence]:
     """`providers` as `to_look_at` gives them."""
     by_slug = {provider.slug: provider for provider in providers}
-    advice = advise(load_facts(providers, timezone.now()))
+    advice = advise(load_facts(providers, timezone.now(), heard()))
     return [Sentence(sentence(one), one.is_serious, _link(one, by_slug, user)) for one in advice]
 
 

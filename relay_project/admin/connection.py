@@ -59,8 +59,8 @@ RESUME_DIALOG = {
 class ConnectionAdmin(ProviderAdmin):
     """What the provider's admin page has for its connection; see `relay_project.admin.providers`."""
 
-    actions = (*ProviderAdmin.actions, "check_connections", "send_test_calls")
-    actions_detail = ("connection_page", "pause_this", "resume_this")
+    actions: tuple[str, ...] = (*ProviderAdmin.actions, "check_connections", "send_test_calls")
+    actions_detail: tuple[str, ...] = ("connection_page", "pause_this", "resume_this")
     actions_row = ("connection_page",)
 
     class Media:

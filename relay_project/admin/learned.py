@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.contrib import admin
 from django.core.exceptions import ObjectDoesNotExist
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -100,7 +99,9 @@ def _facts(provider: Provider, findings: Mapping[LimitKey, Finding]) -> Iterator
 
 def _reserved(provider: Provider) -> Iterator[Reserved]:
     learning, profile = _learning(), provider.lane_profile
-    for model in provider.models.all() if learning is not None and profile is not None else ():
+    if learning is None or profile is None:
+        return
+    for model in provider.models.all():
         cost = learning.costs.of(_key(provider, model))
         if cost.answers:
             yield Reserved(
@@ -180,7 +181,7 @@ def _key(provider: Provider, model: Model) -> str:
 
 
 class LearnedProfileAdmin(LaneProfileAdmin):
-    """The lane profile's page, with what was learned below its figures."""
+    """The lane profile's page, with what was learned below its figures; see `relay_project.admin.lane_profiles`."""
 
     change_form_outer_after_template = "relay/admin/parts/learned.html"
 
@@ -198,7 +199,3 @@ def _of_profile(profile: LaneProfile | None) -> list[Learned]:
         return [] if profile is None else learned_of(profile.provider)
     except ObjectDoesNotExist:  # a profile that no provider uses yet
         return []
-
-
-admin.site.unregister(LaneProfile)
-admin.site.register(LaneProfile, LearnedProfileAdmin)

@@ -16,13 +16,14 @@ from unfold.decorators import display
 from providers.admin import ProviderAdmin
 from providers.models import Provider
 from relay_project.admin.connect import ConnectForm, preset_facts
-from relay_project.admin.connection import ConnectionAdmin
+from relay_project.admin.together import TogetherAdmin
 
 LANES_FIELDSET = (_("Lanes"), {"fields": ("lane_profile", "lane_summary")})
 
 
 @admin.register(Provider)
-class RelayProviderAdmin(ConnectionAdmin):
+class RelayProviderAdmin(TogetherAdmin):
+    change_form_outer_before_template = "relay/admin/parts/advice.html"
     list_display = ("name", "status", "lanes", "wait_and_run", "last_check", "connection")
     list_select_related = ("lane_profile",)
     readonly_fields = (*ProviderAdmin.readonly_fields, "lane_summary")

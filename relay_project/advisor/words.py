@@ -23,7 +23,6 @@ _MEASURES: Mapping[str, Promise] = {
     CONCURRENCY: gettext_lazy("%(count)s at once"),
 }
 _STRETCHES: Mapping[int, Promise] = {
-    0: gettext_lazy("%(amount)s"),
     1: gettext_lazy("%(amount)s a second"),
     60: gettext_lazy("%(amount)s a minute"),
     3_600: gettext_lazy("%(amount)s an hour"),
@@ -37,8 +36,10 @@ def sentence(advice: Advice) -> str:
 
 
 def a_limit(measure: str, count: int, window_s: int) -> str:
-    """`30,000 tokens a minute`, `4 at once`."""
+    """`30,000 tokens a minute`; without a stretch (0) `4 at once`."""
     amount = str(_MEASURES[measure]) % {"count": a_number(count)}
+    if not window_s:
+        return amount
     stretch = _STRETCHES.get(window_s) or gettext_lazy("%(amount)s in %(seconds)s s")
     return str(stretch) % {"amount": amount, "seconds": a_number(window_s)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator
+from typing import Any, cast
 
 from django.http.response import HttpResponseBase
 from rest_framework import exceptions
@@ -41,6 +42,15 @@ class RelayedResponse(HttpResponseBase):
         return self._stream
 
 
+async def relayed(reply: Reply) -> RelayedResponse:
+    """The response for a reply; what the reply holds is given back if none can be made of it."""
+    try:
+        return RelayedResponse(reply)
+    except BaseException:
+        await cast(Any, reply.stream).aclose()
+        raise
+
+
 class GenerationView(AsyncAPIView):
     """What the generation endpoints share: personal tokens, a request id, errors in the caller's language."""
 
@@ -76,5 +86,5 @@ class ChatCompletions(GenerationView):
         call, relay = self.call(request), get_relay()
         self._taken = True
         if request.META.get("HTTP_X_RELAY_QUEUE_EVENTS") == "1" and call.wants_stream():
-            return RelayedResponse(await answer_with_queue_events(relay.use_case.answer, call, relay.clock))
-        return RelayedResponse(await relay.use_case.answer(call))
+            return await relayed(await answer_with_queue_events(relay.use_case.answer, call, relay.clock))
+        return await relayed(await relay.use_case.answer(call))

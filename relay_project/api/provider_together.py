@@ -22,7 +22,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from providers.models import Model
+from providers.models import Model, Provider
 from relay_project.api.provider_connection import LINES, ConnectionView, language_now
 from relay_project.errors import InvalidRequest
 from relay_project.loading import caller_of_session
@@ -107,15 +107,14 @@ def _line(document: dict[str, Any]) -> bytes:
 
 
 def _asked(slug: str, request: Request) -> Asked:
-    """Raises `Http404` without such a provider and `InvalidRequest` without such a model that is on."""
+    """Raises `Http404` without such a provider, `InvalidRequest` without such a model that is on."""
+    provider = Provider.objects.filter(slug=slug).first()
+    if provider is None:
+        raise Http404
     form = TogetherSerializer(data=request.data)
     form.is_valid(raise_exception=True)
     name = form.validated_data["model"]
-    models = Model.objects.filter(provider__slug=slug, public_name=name).select_related("provider")
-    model = models.first()
-    if model is None:
-        raise Http404
-    if not (model.enabled and model.provider.enabled):
-        raise InvalidRequest(_("The provider or its model is off: enable it first."), param="model")
+    if not provider.enabled or not Model.objects.filter(provider=provider, public_name=name, enabled=True).exists():
+        raise InvalidRequest(_("This provider, or a model of that name, is not there or is off."), param="model")
     assert isinstance(request.user, User), "the permission let a signed-in user in"
     return Asked(name, form.validated_data["count"], caller_of_session(request.user), language_now())

@@ -38,7 +38,7 @@ def _stop(value: object) -> bool:
 
 
 def _objects(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, Mapping) for item in value)
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 _MANY = 2**53
@@ -61,11 +61,11 @@ FIELDS: dict[str, tuple[Check, str]] = {
     "service_tier": (lambda value: isinstance(value, str), "a string"),
     "tools": (_objects, "a list of objects"),
     "functions": (_objects, "a list of objects"),
-    "tool_choice": (lambda value: isinstance(value, str | Mapping), "a string or an object"),
-    "response_format": (lambda value: isinstance(value, Mapping), "an object"),
-    "stream_options": (lambda value: isinstance(value, Mapping), "an object"),
-    "logit_bias": (lambda value: isinstance(value, Mapping), "an object"),
-    "metadata": (lambda value: isinstance(value, Mapping), "an object"),
+    "tool_choice": (lambda value: isinstance(value, str | dict), "a string or an object"),
+    "response_format": (lambda value: isinstance(value, dict), "an object"),
+    "stream_options": (lambda value: isinstance(value, dict), "an object"),
+    "logit_bias": (lambda value: isinstance(value, dict), "an object"),
+    "metadata": (lambda value: isinstance(value, dict), "an object"),
 }
 
 
@@ -91,7 +91,7 @@ def _check_messages(messages: object) -> None:
         raise _wrong("messages", "a list of at least one message")
     for number, message in enumerate(messages):
         where = f"messages[{number}]"
-        if not isinstance(message, Mapping):
+        if not isinstance(message, dict):
             raise _wrong(where, "an object")
         if not isinstance(message.get("role"), str) or message["role"] not in ROLES:
             raise _wrong(f"{where}.role", "one of " + ", ".join(sorted(ROLES)))

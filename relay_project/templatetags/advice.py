@@ -8,7 +8,6 @@ from django import template
 from django.core.exceptions import ObjectDoesNotExist
 
 from providers.models import Provider
-from relay_project.admin.advice import advice_on_one
 from scheduling.models import LaneProfile
 
 register = template.Library()
@@ -16,6 +15,9 @@ register = template.Library()
 
 @register.inclusion_tag("relay/admin/parts/sentences.html", takes_context=True)
 def advice_about(context: template.Context, row: Provider | LaneProfile | None) -> dict[str, Any]:
+    # Late: Unfold draws a field while it is imported, which loads this library before the admin's pages are there.
+    from relay_project.admin.advice import advice_on_one
+
     provider = _provider_of(row)
     sentences = [] if provider is None else advice_on_one(provider, context["request"].user)
     return {"sentences": sentences}

@@ -2,8 +2,8 @@
 
 A call that ran has its own time and tokens. One that was turned away for want of room would have run too, had there
 been any: it borrows time and tokens from calls of its model that did run, in turn. Others are left out: what a
-caller's own limit, a budget or a mistake stopped would be stopped again. The caps that callers set are not in the books;
-`reserve` says what they set aside, in multiples of the answer.
+caller's own limit, a budget or a mistake stopped would be stopped again. The books do not hold the caps that callers
+set; `reserve` says what they set aside, in multiples of the answer.
 """
 
 from __future__ import annotations

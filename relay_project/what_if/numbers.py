@@ -122,7 +122,5 @@ def _with_limit(windows: tuple[WindowSpec, ...], measure: Measure, limit: int | 
 
 def _is_a_minute(window: WindowSpec) -> bool:
     return (
-        window.kind is not WindowKind.CALENDAR
-        and window.window_us == MINUTE_US
-        and window.mode is WindowMode.ENFORCED
+        window.kind is not WindowKind.CALENDAR and window.window_us == MINUTE_US and window.mode is WindowMode.ENFORCED
     )

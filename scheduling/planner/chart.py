@@ -62,11 +62,13 @@ def peaks(fills: Iterable[tuple[int, list[float]]], limit: int, scales: Scales) 
     return highest
 
 
-def chart(name: str, journal: Journal, scales: Scales) -> str:
+def chart(name: str, journal: Journal, scales: Scales, label: str = "", full: str = "full") -> str:
+    """An SVG element. `label`: what it shows, for those who do not see it, in place of our own words."""
+    label = label or _in_words(name, journal)
     asked, started, refused = (per_second(times, scales) for times in _series(journal))
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(_in_words(name, journal))}">',
-        *_frame(scales),
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">',
+        *_frame(scales, full),
         f'<path class="started" d="{_area(started, scales)}"/>',
         f'<path class="refused" d="{_area(refused, scales)}"/>',
         f'<path class="asked" d="{_line(_to_starts(asked, scales))}"/>',
@@ -90,14 +92,14 @@ def _in_words(name: str, journal: Journal) -> str:
     )
 
 
-def _frame(scales: Scales) -> list[str]:
+def _frame(scales: Scales, full: str) -> list[str]:
     """Axes with as few words as will do: the zero lines, the top of each panel, the full line, and the time."""
     lines = [
         f'<path class="axis" d="M{LEFT} {STARTS_HEIGHT}h{PLOT}M{LEFT} {FILL_TOP + FILL_HEIGHT}h{PLOT}"/>',
         f'<path class="full" d="M{LEFT} {_fill_y(1.0):.1f}h{PLOT}"/>',
         _label(LEFT - 6, 12, f"{scales.most_per_s:.3g}/s", "end"),
         _label(LEFT - 6, STARTS_HEIGHT, "0", "end"),
-        _label(LEFT - 6, _fill_y(1.0) + 4, "full", "end"),
+        _label(LEFT - 6, _fill_y(1.0) + 4, full, "end"),
         _label(LEFT - 6, FILL_TOP + FILL_HEIGHT, "0", "end"),
     ]
     for at_s in _ticks(scales.lasts_us / SECOND_US):
@@ -115,6 +117,8 @@ def _ticks(lasts_s: float) -> list[int]:
 
 
 def _time(at_s: int) -> str:
+    if at_s and at_s % 3_600 == 0:
+        return f"{at_s // 3_600} h"
     return f"{at_s // 60} min" if at_s and at_s % 60 == 0 else f"{at_s} s"
 
 

@@ -94,9 +94,7 @@ def most_within(times_us: Sequence[int], span_us: int) -> int:
 
 
 class _Replay:
-    def __init__(
-        self, calls: Sequence[Recorded], spec: SchedulerSpec, provider: str, wall_at_zero_us: int
-    ) -> None:
+    def __init__(self, calls: Sequence[Recorded], spec: SchedulerSpec, provider: str, wall_at_zero_us: int) -> None:
         rules = spec.providers[provider].rules
         self._lanes = rules.lanes if rules else 1
         self._places = max(1, rules.max_waiting) if rules else 1

@@ -221,7 +221,7 @@ def check_reason(console: Console) -> str:
 def test_a_provider_is_paused_with_a_message_and_resumed(page: Page, console: Console, language: str) -> None:
     pk = console.run("result = Provider.objects.get(slug='simulator').pk")
     page.goto(f"{PROVIDERS}{pk}/change/")
-    page.locator("a[hx-get$='/pause_this/']:visible").click()
+    open_dialog(page, "pause_this")
     page.fill("#id_message", "back at noon")
     picture(page, "pausing", language)
     submit_dialog(page)
@@ -229,9 +229,15 @@ def test_a_provider_is_paused_with_a_message_and_resumed(page: Page, console: Co
     page.goto(PROVIDERS)
     expect(page.locator("#result_list")).to_contain_text(WORDS[language]["paused"])
     page.goto(f"{PROVIDERS}{pk}/change/")
-    page.locator("a[hx-get$='/resume_this/']:visible").click()
+    open_dialog(page, "resume_this")
     submit_dialog(page)
     assert not console.run("result = Provider.objects.get(slug='simulator').paused")
+
+
+def open_dialog(page: Page, action: str) -> None:
+    if page.viewport_size == NARROW:
+        page.locator("a:has-text('more_horiz'):visible").click()
+    page.locator(f"a[hx-get$='/{action}/']:visible").click()
 
 
 def submit_dialog(page: Page) -> None:

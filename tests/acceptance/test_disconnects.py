@@ -31,13 +31,15 @@ PER_MODEL = 2  # of the demo's simulator
 BRIEF = "sim-brief"  # a model whose calls may run for a second
 LEAVINGS = ("FIN", "RST")
 
+MUCH = "%20".join(["x" * 8000] * 1500)  # 12 MB in 1,500 words: far more than fits on the way
+
 # Where the call stands when its caller leaves: how the upstream behaves, what the caller has read by then.
 CUT = {
     "before the headers": ("fault=slow_first_byte(20000)", True, b""),
     "before a whole answer": ("fault=slow_first_byte(20000)", False, b""),
     "before the first token": ("fault=slow_first_token(20000)", True, b""),
     "in mid-stream": ("tokens_per_s=20;answer_tokens=400", True, b"words:"),
-    "while it reads nothing": ("answer_tokens=60000", True, b"words:"),  # far more than fits on the way
+    "while it reads nothing": (f"text={MUCH}", True, b"xxxx"),
 }
 
 

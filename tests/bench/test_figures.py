@@ -36,6 +36,11 @@ def test_what_is_added_is_taken_within_a_round_because_the_machine_drifts() -> N
     assert figures["relay"]["cpu_us_per_request"] == 300
 
 
+def test_a_variant_that_failed_in_one_round_has_no_figures() -> None:
+    rounds = [one_round(100, 500, 30_000), {DIRECT: Measured(heard(100), None)}]
+    assert list(summarise(rounds, stream=False)) == [DIRECT]
+
+
 def test_the_direct_way_adds_nothing_and_has_no_server() -> None:
     direct = summarise([one_round(100, 500, 30_000)], stream=False)[DIRECT]
     assert direct["requests_per_s"] == 50

@@ -15,10 +15,11 @@ from accounts.models import User
 from providers.models import ConnectionState, Model, Provider
 from relay_project import admin_connections
 from relay_project.api import provider_connection
-from relay_project.connection_report import CheckReport, write_down
+from relay_project.connection_report import CheckReport, report_of_error, write_down
 from relay_project.connection_run import Run
 from relay_project.connection_words import report_in_words, waiting_words
 from scheduling.clock import SystemClock
+from scheduling.errors import GaveUpWaiting, Told
 from scheduling.presets import create_profile
 from scheduling.watching import Waiting
 
@@ -251,6 +252,19 @@ def test_a_wait_is_told_in_the_agreed_words(stands: Waiting, passed_us: int, eng
     assert waiting_words(stands, passed_us, "ko") == korean
 
 
-def test_a_report_names_the_stage_and_until_when() -> None:
+def test_a_report_says_what_was_found_and_how_long_it_took() -> None:
     report = CheckReport(ok=True, models=("m", "n"), queue_ms=800, run_ms=75_000)
-    assert report_in_words(report, "en")["facts"] == ["2 models found", "0.8 s in line", "took 1 min 15 s"]
+    assert report_in_words(report, "en")["facts"] == ["2 models found", "800 ms in line", "took 1 min 15 s"]
+    assert report_in_words(report, "ko")["facts"] == ["모델 2개를 찾았습니다", "대기 800ms", "걸린 시간 1분 15초"]
+
+
+def test_a_report_says_at_what_stage_it_failed_and_when_to_come_back() -> None:
+    told = Told(retry_after_us=12_000_000, queue_us=2_000_000)
+    words = report_in_words(report_of_error(GaveUpWaiting(told, provider="p")), "en")
+    assert words["headline"] == "Not checked this time; the connection's state stays as it was"
+    assert words["facts"] == [
+        "2.0 s in line",
+        "failed at: in line, before the provider was asked",
+        "worth another try in 12 s",
+    ]
+    assert (words["queue_ms"], words["run_ms"], words["retry_after_ms"]) == (2000, 0, 12_000)

@@ -7,9 +7,11 @@ import json
 from dataclasses import replace
 
 import pytest
+from django.http import BadHeaderError
 
 from accounts.outcomes import Outcome
 from providers.contract import Refusal, RefusalKind, RefusalScope, UpstreamFault
+from relay_project.api.chat import relayed
 from relay_project.errors import InvalidRequest, NoSuchModel, NotAllowed, NothingToTry, ProviderSaidNo
 from relay_project.problems import problem_of
 from scheduling.core.spec import OnBriefRefusal, OnDisconnect
@@ -240,7 +242,7 @@ async def test_waiting_to_the_limit_is_told_with_the_whole_wait_and_no_run() -> 
         await waiting
     [row] = world.books.rows
     assert (row.outcome, row.reason, row.stage) == ("queue_timeout", "provider_queue_timeout", "capacity")
-    assert (row.queue_ms, row.run_ms) == (2000, 0)
+    assert (row.queue_ms, row.run_ms, row.provider, row.model) == (2000, 0, "one", "one")
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert world.is_quiet()
@@ -480,3 +482,25 @@ async def test_calls_over_a_flapping_target_try_nothing_twice_and_leave_nothing(
             await world.clock.advance(61)
     assert world.is_quiet()
     assert len(world.books.rows) == calls
+
+
+async def test_a_bug_between_the_first_byte_and_the_reply_leaks_neither_lane_nor_connection() -> None:
+    world = await World.open([TEXT, STOP, DONE])
+
+    def breaks(_place: object) -> None:
+        raise ZeroDivisionError
+
+    world.quota.succeeded = breaks  # type: ignore[method-assign,assignment]
+    with pytest.raises(ZeroDivisionError):
+        await world.ask()
+    assert world.is_quiet()
+    assert [row.outcome for row in world.books.rows] == [Outcome.RELAY_ERROR]
+
+
+async def test_a_reply_that_makes_no_response_gives_back_what_it_holds() -> None:
+    world = await World.open([TEXT, STOP, DONE])
+    reply = await world.relay.answer(world.call())
+    reply.headers.append(("x-relay-model", "two\nlines"))
+    with pytest.raises(BadHeaderError):
+        await relayed(reply)
+    assert world.is_quiet()

@@ -90,7 +90,8 @@ class OpenAIChatAdapter:
         answer = ProviderAnswer(target.vendor, exchange.status, dict(exchange.headers), body)
         refusal = read_refusal(answer, self._wall())
         if refusal.kind is not RefusalKind.NONE:
-            return refusal if target.credential is None else without_key(refusal, target.credential.key)
+            told = refusal if target.credential is None else without_key(refusal, target.credential.key)
+            return replace(told, limits=answer.headers)
         return Refusal(RefusalKind.SERVER_ERROR, status=exchange.status, evidence="no usable answer")
 
 

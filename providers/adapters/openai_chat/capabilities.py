@@ -13,16 +13,18 @@ PASSED_HEADERS = frozenset({"content-type", "openai-model", "openai-processing-m
 CAP_MEMBERS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 # Members of a delta or a message that are real output.
-CONTENT_MEMBERS = (
-    "content",
-    "tool_calls",
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "refusal",
-    "function_call",
-    "audio",
-    "images",
+CONTENT_MEMBERS = frozenset(
+    {
+        "content",
+        "tool_calls",
+        "reasoning_content",
+        "reasoning",
+        "reasoning_details",
+        "refusal",
+        "function_call",
+        "audio",
+        "images",
+    }
 )
 
 # Finish reasons that say that the answer broke off (facts: provider-facts §16, OpenRouter).

@@ -84,7 +84,7 @@ class ChatStreamReader:
     def _read_usage(self, chunk: Mapping[str, Any]) -> bool:
         """True if the event is more than the usage chunk."""
         usage = chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage")
-        if not isinstance(usage, Mapping):
+        if not isinstance(usage, dict):
             return True
         self.facts.usage = decode_usage(usage)
         return "prompt_filter_results" in chunk
@@ -112,7 +112,7 @@ class ChatBodyReader:
         choices = answer.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             read_choice(self.facts, choice, "message")
-        if isinstance(answer.get("usage"), Mapping):
+        if isinstance(answer.get("usage"), dict):
             self.facts.usage = decode_usage(answer["usage"])
         if answer.get("error") or _broke_off(choices) or (body.strip() and not isinstance(choices, list)):
             self._finished_before_error = self.facts.end_was_said
@@ -135,15 +135,15 @@ def judge_end(facts: AnswerFacts, *, finished_before_error: bool) -> End:
 
 def read_choice(facts: AnswerFacts, choice: object, part: str) -> None:
     """`part`: "delta" in a stream, "message" in a body. Some vendors send choices without either."""
-    if not isinstance(choice, Mapping):
+    if not isinstance(choice, dict):
         return
     output, index = choice.get(part), _index_of(choice)
-    if isinstance(output, Mapping):
-        for member in CONTENT_MEMBERS:
-            if value := output.get(member):
+    if isinstance(output, dict):
+        for member, value in output.items():
+            if value and member in CONTENT_MEMBERS:
                 facts.content_seen = True
                 facts.open_choices.add(index)
-                facts.content_chars += _letters(value)
+                facts.content_chars += len(value) if isinstance(value, str) else _letters(value)
     finish = str(choice.get("finish_reason") or "")
     if finish and finish not in BROKE_OFF:
         facts.finish_reason = finish
@@ -158,7 +158,7 @@ def _index_of(choice: Mapping[str, Any]) -> int:
 def _broke_off(choices: object) -> bool:
     """A choice says that it ended in an error, with or without one beside it."""
     each = choices if isinstance(choices, list) else ()
-    return any(isinstance(choice, Mapping) and str(choice.get("finish_reason")) in BROKE_OFF for choice in each)
+    return any(isinstance(choice, dict) and str(choice.get("finish_reason")) in BROKE_OFF for choice in each)
 
 
 def decode_usage(usage: Mapping[str, Any]) -> Usage:
@@ -177,7 +177,7 @@ def decode_model_ids(body: bytes) -> list[str]:
     listed = _object_of(body).get("data")
     if not isinstance(listed, list):
         raise ValueError("no model list")
-    return [str(model["id"]) for model in listed if isinstance(model, Mapping) and model.get("id")]
+    return [str(model["id"]) for model in listed if isinstance(model, dict) and model.get("id")]
 
 
 def _object_of(data: bytes) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def _object_of(data: bytes) -> dict[str, Any]:
 
 
 def _count(members: object, name: str) -> int | None:
-    value = members.get(name) if isinstance(members, Mapping) else None
+    value = members.get(name) if isinstance(members, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
@@ -206,7 +206,7 @@ def _letters(value: object) -> int:
         item = waiting.pop()
         if isinstance(item, str):
             letters += len(item)
-        elif isinstance(item, Mapping):
+        elif isinstance(item, dict):
             waiting.extend(item.values())
         elif isinstance(item, list):
             waiting.extend(item)

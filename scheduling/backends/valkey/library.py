@@ -18,8 +18,8 @@ SCHEMA: Final = 1
 MODULES: Final = "modules"
 """Declares what all files share; the others keep their own names to themselves (Lua allows 200 locals a scope)."""
 FILES: Final = (
-    MODULES, "numbers", "order", "store", "run", "config", "charge", "windows", "pacer", "axes", "sample", "slots", "limiters",
-    "lines", "readiness", "roll", "policy", "starts", "times", "door", "probe", "closings", "expiry",
+    MODULES, "numbers", "order", "store", "run", "config", "charge", "windows", "pacer", "axes", "sample", "slots",
+    "limiters", "lines", "readiness", "roll", "policy", "starts", "times", "door", "probe", "closings", "expiry",
     "arrange", "mail", "recovery", "clock", "verbs",
 )  # fmt: skip
 TOLD_CLOCK: Final = "clock_told"

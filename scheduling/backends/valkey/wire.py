@@ -15,8 +15,8 @@ from scheduling.backends.valkey.layout import Message, known_only
 from scheduling.core.charge import Ending
 from scheduling.core.moment import Moment
 from scheduling.core.outcomes import Code, Event, Granted, Left, Lost, Reply, Told
-from scheduling.core.spec import LaneRules
-from scheduling.core.tickets import Actual, Ask, Closure, Selection, TargetRef
+from scheduling.core.spec import Class, LaneRules
+from scheduling.core.tickets import Actual, Ask, Charge, Closure, Selection, TargetRef
 
 
 def ask_message(ask: Ask, now: Moment, box: str = "") -> Message:
@@ -45,6 +45,28 @@ def ask_message(ask: Ask, now: Moment, box: str = "") -> Message:
             "conversation": ask.conversation,
             "box": box,
         }
+    )
+
+
+def ask_of(message: Message, arrived_us: int) -> Ask:
+    """The ask as it was, with the store's arrival time."""
+    charge = message["charge"]
+    return Ask(
+        ticket_id=message["id"],
+        provider=message["provider"],
+        model=message["model"],
+        klass=Class(message["klass"]),
+        flow=message["flow"],
+        limits=tuple(message["keys"][1:]),
+        owner=message["owner"],
+        purpose=message["purpose"],
+        charge=Charge(charge["prompt"], charge["cap"], charge["callers"]),
+        max_wait_us=message.get("max_wait_us"),
+        arrived_us=arrived_us,
+        arrival=message.get("arrival"),
+        re_enters=message["re_enters"],
+        holder=message["holder"],
+        conversation=message["conversation"],
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from django.utils import translation
 
 from accounts.outcomes import Outcome
@@ -24,6 +25,12 @@ from tests.relay_project.use_case_fakes import CALLER, IN_BAND_ERROR, World
 
 TOO_MANY = Refusal(RefusalKind.CONCURRENCY, status=429, message="too many at once")
 WORD = re.compile(r"[A-Z]+-\d{4}")
+
+
+@pytest.fixture(autouse=True)
+def in_english() -> Iterator[None]:
+    with translation.override("en"):
+        yield
 
 
 class Echo:
@@ -211,7 +218,8 @@ def test_lanes_are_the_least_of_profile_model_relay_and_keys() -> None:
         keys = tuple(CredentialSpec(str(number), "g", lanes=bound) for number, bound in enumerate(lanes))
         providers = {"one": replace(one, credentials=keys)}
         return lanes_of(
-            replace(configuration, scheduler=replace(configuration.scheduler, providers=providers)), "one"  # type: ignore[type-var]
+            replace(configuration, scheduler=replace(configuration.scheduler, providers=providers)),
+            "one",  # type: ignore[type-var]
         )
 
     assert with_keys(1, 2) == 3

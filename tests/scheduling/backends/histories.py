@@ -157,41 +157,42 @@ class RelayMaker:
 class History:
     """Plays on a core, and writes down every step."""
 
-    def __init__(self, seed: int, length: int, *, changes: bool = True) -> None:
+    def __init__(self, seed: int, length: int) -> None:
         self._rng = random.Random(seed)
+        self._haste = self._rng.choice((6, 12, 24))
         self._maker = RelayMaker(self._rng)
         self._now_us, self._wall_us = START_US, WALL_US + self._rng.randrange(86_400) * S
-        self._core = Core(NOTHING_CONFIGURED, self._now, lease_us=LEASE_US, offers=True)
-        self._changes = changes
+        self.core = Core(NOTHING_CONFIGURED, self.now, lease_us=LEASE_US, offers=True)
         self._ids = 0
         self._due_us: int | None = None
         self._arrivals: list[int] = []
         self.steps: list[Step] = []
-        self.granted = 0
         self._configure()
         while len(self.steps) < length:
             self._step()
 
     @property
-    def _now(self) -> Moment:
+    def now(self) -> Moment:
         return Moment(self._now_us, self._wall_us + self._now_us - START_US)
 
     def _do(self, verb: str, *arguments: Any) -> None:
-        answer: Reply = getattr(self._core, verb)(*arguments, self._now)
-        self.steps.append(Step(verb, arguments, self._now, answer))
+        answer: Reply = getattr(self.core, verb)(*arguments, self.now)
+        self.steps.append(Step(verb, arguments, self.now, answer))
         self._due_us = answer.next_due_us
-        self.granted += sum(isinstance(event, Granted) for event in answer.events)
+        granted = [event.ticket_id for event in answer.events if isinstance(event, Granted)]
+        if granted and self._rng.random() < 0.8:
+            self._do("acknowledge", granted)
 
     def _step(self) -> None:
         rng = self._rng
         names = ("_ask", "_pass", "_end", "_end", "_acknowledge", "_renew", "_settle", "_cancel", "_close", "_expel",
                  "_configure", "_again")  # fmt: skip
-        weights = (36, 20, 12, 6, 10, 4, 4, 4, 3, 0.7, 1.2 if self._changes else 0, 1)
+        weights = (36, self._haste, 12, 6, 4, 4, 4, 4, 3, 0.7, 1.2, 1)
         getattr(self, rng.choices(names, weights)[0])()
 
     def _ask(self) -> None:
         rng = self._rng
-        known = list(self._core.state.models) if rng.random() < 0.95 else ["p/a", "r/c", "x/y"]
+        known = list(self.core.state.models) if rng.random() < 0.95 else ["p/a", "r/c", "x/y"]
         model = rng.choice(known or ["p/a"])
         self._ids += 1
         cap = rng.choice((0, 0, 20, 60))
@@ -224,7 +225,7 @@ class History:
             self._do(step.verb, *step.arguments)
 
     def _is_inside(self, step: Step) -> bool:
-        state = self._core.state
+        state = self.core.state
         return step.verb == "line_up" and step.arguments[0].ticket_id in {**state.tickets, **state.leases}
 
     def _pass(self) -> None:
@@ -239,11 +240,11 @@ class History:
             self._do("pump")
 
     def _running(self) -> str | None:
-        leases = list(self._core.state.leases)
+        leases = list(self.core.state.leases)
         return self._rng.choice(leases) if leases else None
 
     def _waiting(self) -> str | None:
-        tickets = list(self._core.state.tickets)
+        tickets = list(self.core.state.tickets)
         return self._rng.choice(tickets) if tickets else None
 
     def _actual(self) -> tuple[Ending, Actual]:
@@ -254,7 +255,7 @@ class History:
     def _end(self) -> None:
         ticket_id = self._running()
         if ticket_id is not None:
-            self._arrivals.append(self._core.state.leases[ticket_id].ticket.number)
+            self._arrivals.append(self.core.state.leases[ticket_id].ticket.number)
             self._do("release", ticket_id, *self._actual())
 
     def _settle(self) -> None:
@@ -268,12 +269,12 @@ class History:
             self._do("cancel", ticket_id)
 
     def _acknowledge(self) -> None:
-        offered = [key for key, lease in self._core.state.leases.items() if lease.offered]
+        offered = [key for key, lease in self.core.state.leases.items() if lease.offered]
         self._do("acknowledge", [one for one in offered if self._rng.random() < 0.9])
 
     def _renew(self) -> None:
         holder = self._rng.choice(("h1", "h2"))
-        held = [key for key, lease in self._core.state.leases.items() if lease.ask.holder == holder]
+        held = [key for key, lease in self.core.state.leases.items() if lease.ask.holder == holder]
         self._do("renew", holder, [one for one in held if self._rng.random() < 0.9])
 
     def _close(self) -> None:
@@ -281,7 +282,7 @@ class History:
         if self._rng.random() < 0.35:
             self._do("reopen", target)
             return
-        until_us = self._now.wall_us + self._rng.choice((-S, 2 * S, 5 * S, 30 * S, 300 * S))
+        until_us = self.now.wall_us + self._rng.choice((-S, 2 * S, 5 * S, 30 * S, 300 * S))
         self._do("close", Closure(target, until_us, "because", self._rng.random() < 0.5))
 
     def _target(self) -> TargetRef:

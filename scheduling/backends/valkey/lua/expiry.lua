@@ -1,13 +1,13 @@
 -- Purpose: what happens because time has passed: deadlines, leases that were not renewed, blocked heads that are due.
 -- Twin:    scheduling/core/expiry.py
--- lost:    { lost = ticket id, box }
+-- lost:    { lost = ticket id, box, arrival }
 local NOTHING_KNOWN = {}
 
 -- Nobody renewed it: an offer that was not acknowledged was never sent; a lease was, and its charges stay.
 local function reap(lease, now)
   starts.settle(lease, lease.offered and 'unsent' or 'failed', NOTHING_KNOWN, now)
   starts.release(lease, false, now)
-  return { lost = lease.id, box = lease.ask.box }
+  return { lost = lease.id, box = lease.ask.box, arrival = lease.arrival }
 end
 
 local function cool(member, now)

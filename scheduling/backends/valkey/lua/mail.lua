@@ -44,10 +44,6 @@ function mail.hear(box, now)
   return known
 end
 
-function mail.is_known(box)
-  return order.score('boxes', box) ~= nil
-end
-
 -- It goes in order: what it waits for goes too.
 function mail.leave(box, now)
   order.drop('boxes', box)

@@ -147,7 +147,8 @@ end
 local function charges_of(lease)
   local charges = {}
   for index, posting in ipairs(lease.postings) do
-    charges[index] = { axis = posting.axis, amount = posting.amount }
+    local axis = axes.of(posting)
+    charges[index] = { axis = posting.axis, amount = posting.amount, length_us = axis and axis.length_us or 0 }
   end
   return charges
 end

@@ -10,6 +10,7 @@ local units, touched, count, stamp = {}, {}, 0, nil
 local REMAIN = { root = true, roster = true, provider = true, model = true, pool = true, credential = true, axis = true,
   lines = true, limiter = true, sample = true }
 local REMAIN_AT_MOST = 5000
+local SCHEMA_HELD_S = 15
 
 -- Whether there is anything in the store.
 function store.begin(key)
@@ -25,6 +26,12 @@ end
 
 function store.key(name)
   return prefix .. name
+end
+
+-- The records' schema stands outside of them, for other releases to see: <hash tag>:schema, kept while polls come in.
+function store.hold_schema()
+  local tag, schema = prefix:match('^(%b{}):(%d+):')
+  redis.call('SET', tag .. ':schema', schema, 'EX', SCHEMA_HELD_S)
 end
 
 local function new_unit(kind, id, packed)
