@@ -75,7 +75,7 @@ def _rejection(error: Rejection) -> Problem:
     detail = dict(told.detail or {})
     return Problem(
         error.code,
-        words=detail | {"provider": error.provider, "pause_message": detail.get("pause_message", "")},
+        words=detail | {"provider": error.provider},
         provider=error.provider or None,
         model=error.model or None,
         retry_after_s=None if told.retry_after_us is None else told.retry_after_us / 1e6,

@@ -81,7 +81,7 @@ def error_body(problem: Problem, hearer: Hearer) -> dict[str, Any]:
     }
     if problem.estimate:
         error["estimate"] = True
-    return {"error": error | dict(problem.detail)}
+    return {"error": dict(problem.detail) | error}  # a detail never takes the place of a member of the contract
 
 
 def words_of(problem: Problem, language: str) -> str:

@@ -125,7 +125,7 @@ def paused(ticket: Ticket) -> Left | None:
     if not paused and (model.roads is None or any(not road.credential.spec.paused for road in model.roads)):
         return None
     message = provider.spec.pause_message or model.spec.pause_message
-    told = Told(reason=Reason.PAUSED, detail={"message": message} if message else None)
+    told = Told(reason=Reason.PAUSED, detail={"pause_message": message} if message else None)
     return Left(ticket.ask.ticket_id, Code.PROVIDER_PAUSED, told)
 
 

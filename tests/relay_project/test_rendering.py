@@ -168,3 +168,18 @@ def test_every_code_has_words_and_advice() -> None:
         assert str(entry.message), code
         assert str(entry.advice), code
         assert entry.stage in {"request", "capacity", "provider", "quota", "configuration", "relay"}
+
+
+def test_a_pause_is_told_with_its_message_in_words_and_as_a_member() -> None:
+    told = Told(detail={"pause_message": "back at noon"})
+    error = error_in(problem_response(AtTheDoor(told, code="provider_paused"), HEARER).content)
+    assert error["message"] == "An administrator has paused this: back at noon"
+    assert error["pause_message"] == "back at noon"
+
+
+def test_a_detail_never_takes_the_place_of_a_member_of_the_contract() -> None:
+    told = Told(detail={"message": "mine", "code": "mine", "estimate": 7})
+    error = error_in(problem_response(AtTheDoor(told), HEARER).content)
+    assert error["code"] == "gateway_overloaded"
+    assert error["message"] == "The relay is full. Call again in a moment."
+    assert error["estimate"] == 7

@@ -130,7 +130,7 @@ def test_pausing_lets_running_ones_end_keeps_the_waiting_and_refuses_new_ones_wi
     bench.configure(paused())
     assert (bench.running, bench.waiting) == ({running}, {waiting})
     left = bench.left(bench.ask())
-    assert (left.code, left.told.detail) == ("provider_paused", {"message": "moving house"})
+    assert (left.code, left.told.detail) == ("provider_paused", {"pause_message": "moving house"})
     bench.end(running)
     assert bench.waiting == {waiting}
     bench.configure(relay(provider(of=rules(lanes=1)), version=3))

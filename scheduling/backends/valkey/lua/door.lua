@@ -37,7 +37,7 @@ function door.paused(ticket)
     end
   end
   local message = provider.pause_message ~= '' and provider.pause_message or known.pause_message
-  local detail = message ~= '' and { message = message } or nil
+  local detail = message ~= '' and { pause_message = message } or nil
   return door.left(ticket.ask, 'provider_paused', { reason = 'paused', detail = detail })
 end
 
