@@ -7,12 +7,12 @@ statement, so that any other violation stays loud; SQLite's `OR IGNORE` would sw
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 from django.db import (
     DatabaseError,
     DataError,
@@ -76,7 +76,7 @@ def _statement() -> str:
 
 
 def _column(name: str) -> str:
-    return str(UsageRow._meta.get_field(name).column)
+    return str(cast("models.Field[Any, Any]", UsageRow._meta.get_field(name)).column)
 
 
 def _one_per_request(records: Iterable[UsageRecord]) -> list[UsageRecord]:
@@ -88,7 +88,7 @@ def _one_per_request(records: Iterable[UsageRecord]) -> list[UsageRecord]:
     for record in records:
         earlier = kept.setdefault(record.request_id, record)
         if record.refused_count > earlier.refused_count:
-            kept[record.request_id] = dataclasses.replace(earlier, refused_count=record.refused_count)
+            kept[record.request_id] = msgspec.structs.replace(earlier, refused_count=record.refused_count)
     return list(kept.values())
 
 
@@ -127,7 +127,7 @@ def _fitted_fields() -> dict[str, Callable[[Any], Any]]:
 
     A long model name must not cost a row.
     """
-    names = [field.name for field in dataclasses.fields(UsageRecord) if field.name not in _LINKS]
+    names = [name for name in UsageRecord.__struct_fields__ if name not in _LINKS]
     return {name: _fitting(name) for name in names}
 
 

@@ -31,7 +31,8 @@ class Drain:
     def step(self) -> bool:
         """Move one batch.
 
-        True while there may be more. Raises DatabaseAway or OSError, having moved nothing on.
+        True while there is more that was there when this began: what is being said meanwhile waits for the next round,
+        or a busy process would write its rows one by one. Raises DatabaseAway or OSError, having moved nothing on.
         """
         newest = self._journal.segment  # read first: what is older than this is finished
         path = segment_path(self._journal.path, self._segment)
@@ -39,7 +40,7 @@ class Drain:
         if lines:
             self._move(decode_lines(lines, self._aside))
             self._offset = offset
-            return True
+            return len(lines) == self._batch_lines or self._segment < newest
         if self._segment < newest:
             self._leave_segment()
             return True

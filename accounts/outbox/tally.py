@@ -8,8 +8,9 @@ minute.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+
+import msgspec
 
 from accounts.outbox.record import UsageRecord
 
@@ -37,4 +38,4 @@ class RejectionTally:
         if count <= self._rows_per_minute:
             return record
         shared_id = f"rejected-{owner}-{minute}-{self._name}"
-        return dataclasses.replace(record, request_id=shared_id, refused_count=count - self._rows_per_minute)
+        return msgspec.structs.replace(record, request_id=shared_id, refused_count=count - self._rows_per_minute)

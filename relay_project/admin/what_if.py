@@ -162,7 +162,7 @@ def _compared(form: WhatIfForm, subject: _Subject) -> dict[str, Any]:
 
 def _notes(arrivals: Arrivals, subject: _Subject, numbers: Numbers) -> Iterator[str]:
     assert arrivals.since is not None, "something came"
-    since = date_format(timezone.localtime(arrivals.since), "SHORT_DATETIME_FORMAT")
+    since = date_format(timezone.localtime(arrivals.since), "Y-m-d H:i")
     figures = {"count": a_number(len(arrivals.calls)), "came": a_number(arrivals.came), "since": since}
     if arrivals.came > len(arrivals.calls):
         yield _("Of %(came)s requests of the last day the latest %(count)s, since %(since)s.") % figures

@@ -20,7 +20,7 @@ def advice_about(context: template.Context, row: Provider | LaneProfile | None) 
 
     provider = _provider_of(row)
     sentences = [] if provider is None else advice_on_one(provider, context["request"].user)
-    return {"sentences": sentences}
+    return {"sentences": sentences, "here": context["request"].path}
 
 
 def _provider_of(row: Provider | LaneProfile | None) -> Provider | None:

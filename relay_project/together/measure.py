@@ -15,8 +15,10 @@ from typing import Final
 
 QUICK: Final = 1.5
 """As quick as one alone: up to so many times its time …"""
-JITTER_MS: Final = 250
+JITTER_MS: Final = 100
 """… and this on top, which of short calls is more."""
+SHORTEST_MS: Final = 100
+"""Of calls shorter than this alone, the way there and back says more than the provider's work."""
 SCALES: Final = 0.8
 """So large a share of the best possible gain passes for all of it."""
 
@@ -37,6 +39,7 @@ class Why(enum.StrEnum):
     REFUSED = "refused"
     QUEUES = "queues"
     SCALES = "scales"
+    TOO_SHORT = "too_short"  # one alone is over before anything could be told
     UNKNOWN = "unknown"  # too little ran together to say anything
 
 
@@ -109,6 +112,8 @@ def propose(calls: Sequence[Ended], alone_ms: int | None, peak: int, gain: float
         return Proposal(None, Why.UNKNOWN)
     if peak < 2:  # the others were refused: one is what it bears
         return Proposal(1, Why.REFUSED)
+    if alone_ms < SHORTEST_MS:
+        return Proposal(None, Why.TOO_SHORT)
     at_a_time = min(peak, max(_quick_ones(calls, alone_ms), round(gain or 0)))
     if at_a_time >= SCALES * peak:
         return Proposal(peak, Why.REFUSED if refused else Why.SCALES)

@@ -67,9 +67,9 @@ def _headline(report: Report) -> str:
 
 def _facts(measured: Measured) -> Iterator[str]:
     if measured.alone_ms is not None:
-        yield _("one alone: %(time)s") % {"time": a_duration(measured.alone_ms)}
+        yield _("one alone: %(time)s") % {"time": _time(measured.alone_ms)}
     if measured.together_ms is not None:
-        yield _("all together: %(time)s") % {"time": a_duration(measured.together_ms)}
+        yield _("all together: %(time)s") % {"time": _time(measured.together_ms)}
         yield _("at most %(peak)s ran at the same moment") % {"peak": measured.peak}
     if measured.gain is not None:
         yield _("%(gain)s × as fast as one after the other") % {"gain": a_number(measured.gain, 1)}
@@ -81,8 +81,8 @@ def _call(call: Ended, alone_ms: int | None) -> dict[str, str]:
     return {
         "word": call.word,
         "said": call.said.strip()[:80],
-        "waited": a_duration(call.queue_ms),
-        "took": "–" if took_ms is None else a_duration(took_ms),
+        "waited": _time(call.queue_ms),
+        "took": "–" if took_ms is None else _time(took_ms),
         "against": against,
         "verdict": str(_VERDICTS[call.verdict]),
         "tone": _TONES[call.verdict],
@@ -113,7 +113,13 @@ def _proposal(report: Report) -> str:
         return _("Proposed: %(lanes)s lanes, as many as were tried: none slowed the others. More was not measured.") % (
             figures
         )
+    if proposal.why is Why.TOO_SHORT:
+        return _("No number is proposed: one call alone is over too soon to tell. Try a slower model.")
     return _("No number is proposed: too little ran at the same moment to tell.") if report.sent else ""
+
+
+def _time(milliseconds: int) -> str:
+    return a_duration(milliseconds) if milliseconds >= 1000 else _("%(ms)s ms") % {"ms": milliseconds}
 
 
 def _notes(report: Report) -> Iterator[str]:

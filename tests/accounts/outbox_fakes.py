@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from accounts.outbox import DatabaseAway, RecordsRefused, UsageRecord
@@ -25,6 +25,7 @@ class FakeDatabase:
         self.writes: Counter[str] = Counter()  # how often each request id was offered
         self.away = False
         self.dislikes: set[str] = set()
+        self.meanwhile: Callable[[], None] = lambda: None  # happens while it writes
 
     def __call__(self, records: Sequence[UsageRecord]) -> None:
         if self.away:
@@ -32,6 +33,7 @@ class FakeDatabase:
         if any(record.request_id in self.dislikes for record in records):
             raise RecordsRefused("value too long")
         self.batches.append(len(records))
+        self.meanwhile()
         for record in records:
             self.writes[record.request_id] += 1
             present = self.rows.get(record.request_id)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import UTC, datetime
 
 import pytest
 from django.db import OperationalError, connection
 from django.db.models import Sum
+from msgspec.structs import replace
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import PersonalToken, Team, UsageRow, User
@@ -34,12 +34,12 @@ def owned_by(token: PersonalToken, request_id: str = "r1") -> UsageRecord:
 def test_every_field_of_a_record_has_its_column() -> None:
     links = {"created_at_us": "created_at", "user_id": "user", "token_id": "token", "team_id": "team"}
     columns = {field.name for field in UsageRow._meta.get_fields()} - {"id"}
-    assert {links.get(field.name, field.name) for field in dataclasses.fields(UsageRecord)} == columns
+    assert {links.get(name, name) for name in UsageRecord.__struct_fields__} == columns
 
 
 def test_a_record_is_read_back_as_it_was(token: PersonalToken) -> None:
     attempts = [{"provider": "gemini", "model": "flash", "outcome": "completed", "reason": "", "run_ms": 9}]
-    write_rows([dataclasses.replace(owned_by(token), attempts=attempts, klass="batch", ttft_ms=0, measured="partial")])
+    write_rows([replace(owned_by(token), attempts=attempts, klass="batch", ttft_ms=0, measured="partial")])
     row = UsageRow.objects.get()
     assert (row.user_id, row.token_id, row.team_id) == (token.user_id, token.pk, token.team_id)
     assert row.created_at == datetime.fromtimestamp(1_790_000_000, tz=UTC)
@@ -49,19 +49,19 @@ def test_a_record_is_read_back_as_it_was(token: PersonalToken) -> None:
 
 def test_writing_the_same_records_again_changes_nothing(token: PersonalToken) -> None:
     write_rows([owned_by(token, "r1"), owned_by(token, "r2")])
-    write_rows([dataclasses.replace(owned_by(token, "r1"), outcome="relay_lost"), owned_by(token, "r3")])
+    write_rows([replace(owned_by(token, "r1"), outcome="relay_lost"), owned_by(token, "r3")])
     assert dict(UsageRow.objects.values_list("request_id", "outcome")) == dict.fromkeys(["r1", "r2", "r3"], "completed")
 
 
 def test_a_request_named_twice_in_one_batch_is_one_row(token: PersonalToken) -> None:
-    write_rows([owned_by(token), dataclasses.replace(owned_by(token), outcome="relay_lost")])
+    write_rows([owned_by(token), replace(owned_by(token), outcome="relay_lost")])
     assert UsageRow.objects.get().outcome == "completed"
 
 
 def test_the_count_of_shared_rejections_follows_the_latest_word() -> None:
     shared = a_record("rejected-t1-1", outcome="rejected")
-    write_rows([dataclasses.replace(shared, refused_count=count) for count in (1, 2, 3)])
-    write_rows([dataclasses.replace(shared, refused_count=40)])
+    write_rows([replace(shared, refused_count=count) for count in (1, 2, 3)])
+    write_rows([replace(shared, refused_count=40)])
     assert UsageRow.objects.aggregate(total=Sum("refused_count")) == {"total": 40}
 
 

@@ -12,38 +12,32 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Final
-
-import structlog
 
 from scheduling.backends.base import Deliver
 from scheduling.backends.valkey import wire
 from scheduling.backends.valkey.attendance import LEASE_US, Attendance
 from scheduling.backends.valkey.epoch import EpochKeeper
 from scheduling.backends.valkey.holding import Holding
+from scheduling.backends.valkey.inbox import Inbox
 from scheduling.backends.valkey.layout import Message, lay_out
-from scheduling.backends.valkey.library import Library, library
-from scheduling.backends.valkey.link import Link, LinkDown
+from scheduling.backends.valkey.library import library
+from scheduling.backends.valkey.link import Link
 from scheduling.backends.valkey.pictures import Pictures
-from scheduling.backends.valkey.sender import RETRY_S, Sender, State, Verb
-from scheduling.clock import SECOND_US, Clock
+from scheduling.backends.valkey.rounds import Rounds
+from scheduling.backends.valkey.sender import Sender, State, Verb
+from scheduling.clock import Clock
 from scheduling.core.charge import Ending
 from scheduling.core.moment import Moment
-from scheduling.core.outcomes import Code, Event, Granted, Lost, Reply
+from scheduling.core.outcomes import Code, Reply
 from scheduling.core.snapshot import QueueSnapshot
 from scheduling.core.spec import SchedulerSpec
 from scheduling.core.tickets import Actual, Ask, Closure, Selection, TargetRef
-from scheduling.timers import Alarm
-
-log = structlog.get_logger(__name__)
-
-POLL_US: Final = SECOND_US // 2
 
 
 class ValkeyBackend:
-    """`url`: as redis-py reads it. `namespace`: whoever shares the store shares it (the hash tag of all keys).
+    """`url`: as redis-py reads it. `namespace`: whoever names the same one shares the state (the keys' hash tag).
 
     `told_clock`: for tests; the store believes this process's clock instead of its own."""
 
@@ -51,27 +45,18 @@ class ValkeyBackend:
     offers = True
 
     def __init__(
-        self,
-        url: str,
-        clock: Clock,
-        keeper: EpochKeeper,
-        *,
-        namespace: str = "relay",
-        told_clock: bool = False,
-        built: Library | None = None,
+        self, url: str, clock: Clock, keeper: EpochKeeper, *, namespace: str = "relay", told_clock: bool = False
     ) -> None:
-        self.box = uuid.uuid4().hex
         self._clock = clock
         self._told_clock = told_clock
-        self._link = Link(url, namespace, built or library(told_clock=told_clock))
-        self._attendance = Attendance(self._link, keeper, clock, self.box)
-        self._sender = Sender(self._link, clock, self._come_up, self._answered)
-        self._holding = Holding(self.box)
+        self._link = Link(url, namespace, library(told_clock=told_clock))
+        self._holding = Holding(uuid.uuid4().hex)
+        self._inbox = Inbox(self._holding, self._put_ask)
+        self._attendance = Attendance(self._link, keeper, clock, self._holding, self._signed)
+        self._sender = Sender(self._link, clock, lambda: self._attendance.come_up(self._take), self._answered)
         self._pictures = Pictures(self._link, clock, self._redraw)
-        self._spec: SchedulerSpec | None = None
+        self._rounds = Rounds(self._link, clock, lambda done: self._put("poll", dict, must=False, done=done))
         self._deliver: Deliver = _nobody_listens
-        self._next_poll = Alarm(clock, self._poll)
-        self._polling: asyncio.Future[None] | None = None
         self._last = Reply((), None, 0)
         self._others: list[asyncio.Task[None]] = []
 
@@ -85,11 +70,12 @@ class ValkeyBackend:
         self._deliver = deliver
         await self._sender.come_up(strictly=True)
         self._sending = asyncio.create_task(self._sender.run())
-        self._others = [asyncio.create_task(self._listen()), asyncio.create_task(self._attendance.stay())]
-        self._poll()
+        others = (self._rounds.listen(self._holding.box), self._attendance.stay())
+        self._others = [asyncio.create_task(work) for work in others]
+        self._rounds.poll()
 
     async def close(self) -> None:
-        self._next_poll.set(None)
+        self._rounds.close()
         self._pictures.close()
         await _stop(self._others)
         self._put("leave", dict, must=False)
@@ -119,9 +105,7 @@ class ValkeyBackend:
         self._put("cancel", lambda: {"id": ticket_id})
 
     def settle(self, ticket_id: str, ending: Ending, actual: Actual) -> None:
-        running = self._holding.running.get(ticket_id)
-        if running is not None:
-            running.settled = True
+        self._holding.settled(ticket_id)
         self._put("settle", lambda: wire.ending_message(ticket_id, ending, actual))
 
     def release(self, ticket_id: str, ending: Ending, actual: Actual) -> None:
@@ -137,11 +121,11 @@ class ValkeyBackend:
         self._put("renew", lambda: {"holder": holder, "ids": ids}, must=False)
 
     def pump(self) -> None:
-        self._poll()
+        self._rounds.poll()
 
     def configure(self, spec: SchedulerSpec) -> None:
-        self._spec = spec
-        self._put("configure", lambda: {"spec": self._laid_out(spec)}, must=False)
+        self._attendance.spec = spec
+        self._put("configure", lambda: {"spec": lay_out(spec, self._clock.wall_us())}, must=False)
 
     def expel(self, selection: Selection, code: Code) -> None:
         self._put("expel", lambda: wire.selection_message(selection, code))
@@ -155,7 +139,7 @@ class ValkeyBackend:
         self._put("reopen", lambda: {"target": wire.target_message(target)})
 
     def snapshot(self) -> QueueSnapshot:
-        """The latest picture, told for now. It is renewed at most four times a second, while somebody looks."""
+        """The latest picture, told for now: at most a quarter of a second old (`pictures.py`)."""
         return self._pictures.snapshot()
 
     def predict(self, ticket_ids: Iterable[str]) -> dict[str, int]:
@@ -169,30 +153,23 @@ class ValkeyBackend:
     def _now(self) -> Moment:
         return Moment(self._clock.now_us(), self._clock.wall_us())
 
-    def _laid_out(self, spec: SchedulerSpec) -> Message:
-        return lay_out(spec, self._clock.wall_us())
-
     def _put(
-        self, name: str, message: Callable[[], Message], *, must: bool = True, done: asyncio.Future[None] | None = None
+        self,
+        name: str,
+        message: Callable[[], Message],
+        *,
+        must: bool = True,
+        done: asyncio.Future[None] | None = None,
     ) -> None:
         self._sender.put(Verb(name, lambda: self._signed(message()), must, done))
 
     def _signed(self, message: Message) -> Message:
-        message["box"] = self.box
-        if self._told_clock:
-            message["now"] = list(self._now())
-        return message
+        signed = {**message, "box": self._holding.box}
+        return {**signed, "now": list(self._now())} if self._told_clock else signed
 
     def _put_ask(self, ask: Ask, done: asyncio.Future[None] | None = None) -> None:
-        self._put("line_up", lambda: {"ask": wire.ask_message(ask, self._now(), self.box)}, must=False, done=done)
-
-    def _poll(self) -> None:
-        """Mail, what is due, a sign of life; one at a time."""
-        self._next_poll.set(self._clock.now_us() + POLL_US)
-        if self._polling is None or self._polling.done():
-            self._polling = asyncio.get_running_loop().create_future()
-            self._polling.add_done_callback(_heed_nothing)
-            self._put("poll", dict, must=False, done=self._polling)
+        box = self._holding.box
+        self._put("line_up", lambda: {"ask": wire.ask_message(ask, self._now(), box)}, must=False, done=done)
 
     def _answered(self, verb: Verb, message: Message) -> None:
         if message.get("unknown"):
@@ -202,69 +179,19 @@ class ValkeyBackend:
     def _take(self, message: Message) -> None:
         now = self._now()
         shift = wire.Shift.between(message, now)
-        events = tuple(event for one in message["events"] for event in self._events(one, shift, now))
-        due_us = message.get("due_us")
-        self._last = Reply(events, None if due_us is None else due_us + shift.us, message["version"])
-        self._pictures.changed(message["version"], shift)
+        self._last = self._inbox.reply_of(message, shift, now)
+        self._pictures.changed(self._last.version, shift)
         self._deliver(self._last)
 
     def _redraw(self) -> None:
         """There is another picture: whoever shows it looks again."""
         self._deliver(replace(self._last, events=()))
 
-    def _events(self, message: Message, shift: wire.Shift, now: Moment) -> Iterator[Event]:
-        """The event as the coordinator gets it; none if it is no news, or is dealt with here."""
-        if "unknown" in message:
-            self._line_up_again(message["unknown"])
-            return
-        event = wire.event_of(message, shift, now.wall_us)
-        if isinstance(event, Granted):
-            if self._holding.granted(event, message["charges"], now):
-                yield event
-        elif isinstance(event, Lost) and event.ticket_id in self._holding.waiting:
-            self._line_up_again(event.ticket_id, message.get("arrival"))  # an offer that was never heard of
-        else:
-            self._holding.gone(event.ticket_id)
-            yield event
-
-    def _line_up_again(self, ticket_id: str, arrival: int | None = None) -> None:
-        """The store does not know it (any more): at its place, if that is known."""
-        ask = self._holding.waiting.get(ticket_id)
-        if ask is not None:
-            self._put_ask(ask if arrival is None else replace(ask, arrival=arrival))
-
-    async def _come_up(self) -> None:
-        """Connect, and say what is held to a store that may not know it."""
-        run_id = await self._link.connect()
-        epoch = await self._attendance.found(self._signed)
-        if self._spec is not None:
-            self._take(await self._link.call("configure", self._signed({"spec": self._laid_out(self._spec)})))
-        self._take(await self._link.call("announce", self._signed(self._holding.announcement(run_id, self._now()))))
-        if epoch != self._holding.epoch:
-            for closure in self._holding.closures(self._now()):
-                self._take(await self._link.call("close", self._signed(wire.closure_message(closure, self._now()))))
-        self._holding.epoch = epoch
-
-    async def _listen(self) -> None:
-        while True:
-            try:
-                async for _ in self._link.nudges(self.box):
-                    self._poll()
-            except LinkDown as error:
-                log.info("not_nudged", trouble=str(error))
-            await self._clock.sleep(RETRY_S)
-
 
 async def _stop(tasks: Iterable[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _heed_nothing(done: asyncio.Future[None]) -> None:
-    """A poll that failed is followed by another."""
-    if not done.cancelled():
-        done.exception()
 
 
 def _nobody_listens(reply: Reply) -> None:

@@ -43,6 +43,10 @@ class Holding:
             self._charge(charge, now)
         return True
 
+    def settled(self, ticket_id: str) -> None:
+        if ticket_id in self.running:
+            self.running[ticket_id].settled = True
+
     def gone(self, ticket_id: str) -> None:
         self.waiting.pop(ticket_id, None)
         self.running.pop(ticket_id, None)

@@ -19,8 +19,8 @@ MODULES: Final = "modules"
 """Declares what all files share; the others keep their own names to themselves (Lua allows 200 locals a scope)."""
 FILES: Final = (
     MODULES, "numbers", "order", "store", "run", "config", "charge", "windows", "pacer", "axes", "sample", "slots",
-    "limiters", "lines", "readiness", "roll", "policy", "starts", "times", "door", "probe", "closings", "expiry",
-    "arrange", "mail", "recovery", "clock", "verbs",
+    "limiters", "lines", "readiness", "roll", "leases", "policy", "starts", "endings", "times", "door", "probe",
+    "closings", "expiry", "wiring", "arrange", "mail", "recovery", "clock", "verbs", "presence", "calls",
 )  # fmt: skip
 TOLD_CLOCK: Final = "clock_told"
 """Stands in for `clock` in a library built for tests: the caller says what time it is."""

@@ -66,7 +66,9 @@ def at_once(*took_s: float) -> list[Ended]:
     [
         # nothing slows down: as many as were tried
         (1000, at_once(1, 1, 1.1, 1), Proposal(4, Why.SCALES)),
-        (100, at_once(0.3, 0.3, 0.3), Proposal(3, Why.SCALES)),
+        (100, at_once(0.2, 0.2, 0.2), Proposal(3, Why.SCALES)),
+        (99, at_once(0.2, 0.2, 0.2), Proposal(None, Why.TOO_SHORT)),
+        (99, [*at_once(0.1, 0.1), call(0, 0.1, M)], Proposal(1, Why.MIXED)),
         # one at a time: 1, 2, 3, 4 seconds
         (1000, at_once(1, 2, 3, 4), Proposal(1, Why.NO_GAIN)),
         # three at a time, eight tried

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
+from django.db import connections
 from django.test import Client
 
 from accounts.models import User
@@ -185,3 +186,4 @@ async def test_the_loop_goes_on_while_it_is_computed(async_client: Any, monkeypa
     assert await asyncio.to_thread(computing.wait, 10)
     turned.set()
     assert (await asking).status_code == 200
+    await sync_to_async(connections.close_all)()  # of the thread that served it

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scheduling.core.verbs import Core
-
 from scheduling.core.charge import Ending
 from scheduling.core.moment import Moment
 from scheduling.core.outcomes import Code, Granted, Reply
@@ -33,6 +31,7 @@ from scheduling.core.spec import (
     WindowSpec,
 )
 from scheduling.core.tickets import Actual, Ask, Charge, Closure, Selection, TargetRef
+from scheduling.core.verbs import Core
 from tests.scheduling.relays import START_US, WALL_US, S
 
 LEASE_US = 10 * S

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace as changed
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -89,7 +90,7 @@ def test_requests_a_minute_space_the_starts() -> None:
     paced = rules(lanes=9, windows=(WindowSpec(Measure.REQUESTS, 6),))
     replayed = played([call(0, 1)] * 6, spec(paced))
     starts = replayed.journal.started_us
-    assert {after - before for before, after in zip(starts, starts[1:], strict=False)} == {10 * SECOND_US}
+    assert {after - before for before, after in pairwise(starts)} == {10 * SECOND_US}
 
 
 def test_tokens_are_charged_with_what_callers_set_aside() -> None:

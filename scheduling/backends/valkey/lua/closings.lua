@@ -82,7 +82,7 @@ local function sent_away(ticket, now)
     end
     code, told = 'provider_queue_timeout', times.tell_until(ticket, start_us, reason, queue_us, now)
   end
-  starts.leave_line(ticket, now)
+  endings.leave_line(ticket, now)
   return door.left(ticket.ask, code, told)
 end
 

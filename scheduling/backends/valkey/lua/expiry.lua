@@ -5,8 +5,8 @@ local NOTHING_KNOWN = {}
 
 -- Nobody renewed it: an offer that was not acknowledged was never sent; a lease was, and its charges stay.
 local function reap(lease, now)
-  starts.settle(lease, lease.offered and 'unsent' or 'failed', NOTHING_KNOWN, now)
-  starts.release(lease, false, now)
+  endings.settle(lease, lease.offered and 'unsent' or 'failed', NOTHING_KNOWN, now)
+  endings.release(lease, false, now)
   return { lost = lease.id, box = lease.ask.box, arrival = lease.arrival }
 end
 
@@ -16,7 +16,7 @@ local function cool(member, now)
   if line and line.warm == member then
     line.warm = nil
     if line.parked and not line.on then
-      starts.unpark_line(line, now)
+      endings.unpark_line(line, now)
     end
   end
 end
@@ -42,7 +42,7 @@ function expiry.expire(events, now)
   each_due('warming', now, function(member)
     cool(member, now)
   end)
-  starts.drop_rested(now)
+  endings.drop_rested(now)
 end
 
 -- Whoever has waited to its deadline goes. After the starts: at its very deadline a ticket may still start.
@@ -50,7 +50,7 @@ function expiry.time_out(events, now)
   each_due('deadlines', now, function(member)
     local ticket = store.get('ticket', member:sub(17))
     local told = times.tell_capacity(ticket, false, ticket.deadline_us - ticket.arrived_us, now)
-    starts.leave_line(ticket, now)
+    endings.leave_line(ticket, now)
     table.insert(events, door.left(ticket.ask, 'provider_queue_timeout', told))
   end)
 end
@@ -72,7 +72,7 @@ function expiry.acknowledge(ticket_ids, now)
     local lease = store.get('lease', id)
     if lease and lease.offered then
       lease.offered = false
-      starts.extend(lease, run.root.lease_us, now)
+      leases.extend(lease, run.root.lease_us, now)
     end
   end
 end
@@ -87,10 +87,10 @@ function expiry.renew(holder, ticket_ids, now)
     local lease = store.get('lease', rows[index])
     if named[lease.id] then
       lease.offered = false
-      starts.extend(lease, run.root.lease_us, now)
+      leases.extend(lease, run.root.lease_us, now)
     elseif not lease.offered then
-      starts.settle(lease, 'failed', NOTHING_KNOWN, now)
-      starts.release(lease, false, now)
+      endings.settle(lease, 'failed', NOTHING_KNOWN, now)
+      endings.release(lease, false, now)
     end
   end
 end
@@ -122,13 +122,13 @@ end
 -- Those in line under the new rules: other deadlines; too large, paused or without a profile, they go.
 function expiry.after_configure(events, now)
   for _, key in ipairs(store.ids('limiter')) do
-    starts.unpark(limiters.get(key), now)
+    endings.unpark(limiters.get(key), now)
   end
   for _, ticket in ipairs(expiry.all_waiting()) do
     local left = left_by_configuration(ticket)
     if left then
       door.with_queue_time(left, ticket, now)
-      starts.leave_line(ticket, now)
+      endings.leave_line(ticket, now)
       table.insert(events, left)
     else
       ticket.deadline_us = door.deadline_us(ticket)

@@ -8,8 +8,12 @@
 -- stamps:  { requests, tokens, amount }: where a start was entered, to be corrected at settle
 local PARKED_AT_MOST = 2
 
+local looked_at = { length_us = num.MINUTE_US, grain_us = 1 }
+
+-- One of its two windows; good until the next is asked for.
 local function window(limiter, name)
-  return { id = name .. limiter.serial, length_us = num.MINUTE_US, grain_us = 1, book = limiter[name] }
+  looked_at.id, looked_at.book = name .. limiter.serial, limiter[name]
+  return looked_at
 end
 
 local function waiting_in(limiter, line_id)

@@ -50,7 +50,7 @@ function mail.leave(box, now)
   redis.call('DEL', store.key('mail') .. SEP .. box)
   for _, ticket in ipairs(expiry.all_waiting()) do
     if ticket.ask.box == box then
-      starts.leave_line(ticket, now)
+      endings.leave_line(ticket, now)
     end
   end
 end

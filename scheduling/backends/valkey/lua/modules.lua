@@ -5,8 +5,9 @@ local num, order, store, run, config = {}, {}, {}, {}, {} -- integers, sorted se
 local charge, pacer, sample, slots = {}, {}, {}, {} -- the ruler, even spacing, run times, come-back slots
 local sliding, calendar, lanes, axes = {}, {}, {}, {} -- windows.lua: what was charged; axes.lua: what a start needs
 local limiters, lines, readiness, roll = {}, {}, {}, {} -- own limits, who waits, who may start, who should rather go
-local policy, probe, starts, times = {}, {}, {}, {} -- who goes next, starts and ends, when to come back
-local door, closings, expiry, arrange = {}, {}, {}, {} -- who may wait, closed targets, time, configuration taken over
+local policy, probe, starts, endings, leases = {}, {}, {}, {}, {} -- who goes next, starts, ends, and what runs
+local times, door, closings, expiry = {}, {}, {}, {} -- when to come back, who may wait, closed targets, time
+local arrange, wiring = {}, {} -- configuration taken over, how models hang together
 local mail, recovery, clock, verbs = {}, {}, {}, {} -- events for others, a store that forgot, now, and the verbs
 
 -- Joins the parts of an id: no slug, model name or user key holds it.

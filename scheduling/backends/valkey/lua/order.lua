@@ -3,41 +3,44 @@
 --          starts at once puts in, it takes out again); reading sees through them.
 -- Twin:    scheduling/core/order.py
 -- KEYS:    <prefix><name>   sorted set
-local pending, names = {}, {}
-local firsts, count = {}, 0 -- known firsts, by name: they hold between calls as long as records do (store.lua)
+-- Changes that wait lie in arrays that are used again and again: what a verb allocates is most of what it costs.
+local waiting, names, members, scores, stored = 0, {}, {}, {}, {} -- score false: taken out
+local WAITING_AT_MOST = 64
+-- The first of an order, where that is known; it holds between calls as long as records do (store.lua). false: empty.
+local first_member, first_score, known = {}, {}, 0
 local KNOWN_AT_MOST = 5000
 
 function order.begin()
-  pending, names = {}, {}
-  if count > KNOWN_AT_MOST then
+  waiting = 0
+  if known > KNOWN_AT_MOST then
     order.forget()
   end
 end
 
 function order.forget()
-  firsts, count = {}, 0
+  first_member, first_score, known = {}, {}, 0
 end
 
-local function changes_of(name)
-  local changes = pending[name]
-  if not changes then
-    changes = { at = {}, list = {} }
-    pending[name] = changes
-    names[#names + 1] = name
+local function find(name, member)
+  for index = waiting, 1, -1 do
+    if members[index] == member and names[index] == name then
+      return index
+    end
   end
-  firsts[name] = nil
-  return changes
 end
 
 local function note(name, member, score, fresh)
-  local changes = changes_of(name)
-  local change = changes.at[member]
-  if not change then
-    change = { member = member, is_stored = not fresh }
-    changes.at[member] = change
-    changes.list[#changes.list + 1] = change
+  first_member[name] = nil
+  local index = find(name, member)
+  if not index then
+    if waiting == WAITING_AT_MOST then
+      order.flush()
+    end
+    waiting = waiting + 1
+    index = waiting
+    names[index], members[index], stored[index] = name, member, not fresh
   end
-  change.score = score
+  scores[index] = score
 end
 
 -- `fresh`: as far as the records tell, the member is not there yet.
@@ -46,27 +49,24 @@ function order.put(name, score, member, fresh)
 end
 
 function order.drop(name, member)
-  note(name, member, nil)
+  note(name, member, false, false)
 end
 
 function order.score(name, member)
-  local changes = pending[name]
-  local change = changes and changes.at[member]
-  if change then
-    return change.score
+  local index = find(name, member)
+  if index then
+    return scores[index] or nil
   end
   local score = redis.call('ZSCORE', store.key(name), member)
   return score and tonumber(score) or nil
 end
 
-local function first_stored(name, changes)
+-- The first that is stored and has not changed.
+local function first_stored(name)
   local index = 0
   while true do
     local row = redis.call('ZRANGE', store.key(name), index, index, 'WITHSCORES')
-    if not row[1] then
-      return nil
-    end
-    if not (changes and changes.at[row[1]]) then
+    if not row[1] or not find(name, row[1]) then
       return row[1], tonumber(row[2])
     end
     index = index + 1
@@ -75,55 +75,38 @@ end
 
 -- Member and score of the first; nil if there is none.
 function order.first(name)
-  local known = firsts[name]
-  if not known then
-    local changes = pending[name]
-    local member, score = first_stored(name, changes)
-    for _, change in ipairs(changes and changes.list or {}) do
-      local mine = change.score
-      if mine and (not score or mine < score or (mine == score and change.member < member)) then
-        member, score = change.member, mine
+  local member = first_member[name]
+  if member == nil then
+    local score
+    member, score = first_stored(name)
+    for index = 1, waiting do
+      local mine = names[index] == name and scores[index]
+      if mine and (not member or mine < score or (mine == score and members[index] < member)) then
+        member, score = members[index], mine
       end
     end
-    known = { member, score }
-    firsts[name], count = known, count + 1
+    first_member[name], first_score[name], known = member or false, score, known + 1
   end
-  return known[1], known[2]
+  return member or nil, first_score[name]
 end
 
--- Everything goes: nobody reads the order again before it is filled anew.
+-- Everything goes.
 function order.clear(name)
+  order.flush()
   redis.call('DEL', store.key(name))
-  pending[name], firsts[name] = nil, nil
-end
-
-local function write(name, changes)
-  local added, removed = {}, {}
-  for _, change in ipairs(changes.list) do
-    if change.score then
-      added[#added + 1], added[#added + 2] = change.score, change.member
-    elseif change.is_stored then
-      removed[#removed + 1] = change.member
-    end
-  end
-  for start = 1, #added, 1000 do
-    redis.call('ZADD', store.key(name), unpack(added, start, math.min(start + 999, #added)))
-  end
-  for start = 1, #removed, 1000 do
-    redis.call('ZREM', store.key(name), unpack(removed, start, math.min(start + 999, #removed)))
-  end
+  first_member[name] = nil
 end
 
 -- Write what waits: at the verb's end, or before a question that only the sorted set can answer.
 function order.flush()
-  for _, name in ipairs(names) do
-    local changes = pending[name]
-    pending[name] = nil
-    if changes then
-      write(name, changes)
+  for index = 1, waiting do
+    if scores[index] then
+      redis.call('ZADD', store.key(names[index]), scores[index], members[index])
+    elseif stored[index] then
+      redis.call('ZREM', store.key(names[index]), members[index])
     end
   end
-  names = {}
+  waiting = 0
 end
 
 -- Members and scores in turn, from the first on (`reverse`: from the last): `count` of them from `start` on, or all.

@@ -79,7 +79,7 @@ end
 function recovery.adopt(held, now)
   local known = config.model(held.ask.model)
   if known then
-    starts.adopt(held, known, now)
+    leases.adopt(held, known, now)
   end
   return known ~= nil
 end

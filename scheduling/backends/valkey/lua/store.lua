@@ -5,21 +5,27 @@
 --          that took over, a verb that broke - makes it read anew.
 -- Twin:    the objects of scheduling/core/state.py
 -- KEYS:    <prefix>state   hash: <kind> SEP <id> -> packed record; `stamp` -> epoch SEP version of the last verb
-local prefix
-local units, touched, count, stamp = {}, {}, 0, nil
+local prefix, stamp
+local records, packed_of = {}, {} -- by kind and id; record false: there is none
+local touched, kinds, ids, count = {}, {}, {}, 0 -- what this verb has looked at: by kind and id, and in turn
+local kept = 0
 local REMAIN = { root = true, roster = true, provider = true, model = true, pool = true, credential = true, axis = true,
   lines = true, limiter = true, sample = true }
 local REMAIN_AT_MOST = 5000
 local SCHEMA_HELD_S = 15
 
+local function forget_all()
+  records, packed_of, touched, kept = {}, {}, {}, 0
+  order.forget()
+end
+
 -- Whether there is anything in the store.
 function store.begin(key)
   local found = redis.call('HGET', key .. 'state', 'stamp')
-  if not found or found ~= stamp or key ~= prefix or count > REMAIN_AT_MOST then
-    units, count = {}, 0
-    order.forget()
+  if not found or found ~= stamp or key ~= prefix or kept > REMAIN_AT_MOST then
+    forget_all()
   end
-  prefix, touched, stamp = key, {}, nil
+  prefix, stamp, count = key, nil, 0
   order.begin()
   return found ~= false
 end
@@ -34,106 +40,124 @@ function store.hold_schema()
   redis.call('SET', tag .. ':schema', schema, 'EX', SCHEMA_HELD_S)
 end
 
-local function new_unit(kind, id, packed)
-  local unit = { kind = kind, id = id, packed = packed, record = packed and cmsgpack.unpack(packed) or nil }
-  units[kind] = units[kind] or {}
-  units[kind][id] = unit
-  count = count + 1
-  return unit
-end
-
-local function touch(unit)
-  if not unit.is_touched then
-    unit.is_touched = true
-    touched[#touched + 1] = unit
+local function set(kind, id, record)
+  records[kind][id] = record
+  if not touched[kind][id] then
+    touched[kind][id] = true
+    count = count + 1
+    kinds[count], ids[count] = kind, id
   end
-  return unit
 end
 
-local function known(kind, id)
-  local of_kind = units[kind]
-  return of_kind and of_kind[id]
+local function take_in(kind, id, packed)
+  packed_of[kind][id] = packed
+  kept = kept + 1
+  set(kind, id, packed and cmsgpack.unpack(packed) or false)
 end
 
-local function unit_of(kind, id)
-  local unit = known(kind, id)
-  return touch(unit or new_unit(kind, id, redis.call('HGET', prefix .. 'state', kind .. SEP .. id)))
+local function known(kind)
+  local of_kind = records[kind]
+  if not of_kind then
+    of_kind = {}
+    records[kind], packed_of[kind], touched[kind] = of_kind, {}, {}
+  end
+  return of_kind
 end
 
 -- The record, always the same table within a verb; nil if there is none.
 function store.get(kind, id)
-  return unit_of(kind, id).record
+  local record = known(kind)[id]
+  if record == nil then
+    take_in(kind, id, redis.call('HGET', prefix .. 'state', kind .. SEP .. id))
+    return records[kind][id] or nil
+  end
+  set(kind, id, record)
+  return record or nil
 end
 
 function store.put(kind, id, record)
-  unit_of(kind, id).record = record
+  store.get(kind, id)
+  set(kind, id, record)
   return record
 end
 
 -- The same for a record that is certainly not stored yet.
 function store.create(kind, id, record)
-  touch(known(kind, id) or new_unit(kind, id, false)).record = record
+  if known(kind)[id] == nil then
+    take_in(kind, id, false)
+  end
+  set(kind, id, record)
   return record
 end
 
 function store.drop(kind, id)
-  unit_of(kind, id).record = nil
+  store.get(kind, id)
+  set(kind, id, false)
 end
 
 -- Read many at once; `get` finds them then.
-function store.fetch(kind, ids)
+function store.fetch(kind, wanted)
   local missing, fields = {}, {}
-  for _, id in ipairs(ids) do
-    if not known(kind, id) then
+  for _, id in ipairs(wanted) do
+    if known(kind)[id] == nil then
       missing[#missing + 1], fields[#fields + 1] = id, kind .. SEP .. id
     end
   end
   local found = #fields > 0 and redis.call('HMGET', prefix .. 'state', unpack(fields)) or {}
   for index, id in ipairs(missing) do
-    touch(new_unit(kind, id, found[index]))
+    take_in(kind, id, found[index])
   end
 end
 
 -- Ids of all records of a kind that are stored; walks the whole hash, for configuration and pictures only.
 function store.ids(kind)
-  local ids, start = {}, kind .. SEP
+  local found, start = {}, kind .. SEP
   for _, field in ipairs(redis.call('HKEYS', prefix .. 'state')) do
     if field:sub(1, #start) == start then
-      ids[#ids + 1] = field:sub(#start + 1)
+      found[#found + 1] = field:sub(#start + 1)
     end
   end
-  return ids
+  return found
 end
 
 local BATCH = 1000
+local written, dropped = {}, {}
 
-local function in_batches(command, arguments)
-  for first = 1, #arguments, BATCH do
-    redis.call(command, prefix .. 'state', unpack(arguments, first, math.min(first + BATCH - 1, #arguments)))
+local function in_batches(command, arguments, last)
+  for first = 1, last, BATCH do
+    redis.call(command, prefix .. 'state', unpack(arguments, first, math.min(first + BATCH - 1, last)))
   end
 end
 
-local function forget(unit)
-  units[unit.kind][unit.id] = nil
-  count = count - 1
+-- What of a record has to be written: packed, if it differs; false, if it is gone; nil, if nothing.
+local function change(kind, id)
+  local record, before = records[kind][id], packed_of[kind][id]
+  local packed = record and cmsgpack.pack(record) or false
+  if packed and REMAIN[kind] then
+    packed_of[kind][id] = packed
+  else
+    records[kind][id], packed_of[kind][id], kept = nil, nil, kept - 1
+  end
+  if packed ~= before then
+    return packed
+  end
 end
 
 -- Write what has changed, and the stamp.
 function store.flush(new_stamp)
-  local written, dropped = { 'stamp', new_stamp }, {}
-  for _, unit in ipairs(touched) do
-    local packed = unit.record ~= nil and cmsgpack.pack(unit.record) or false
-    if packed and packed ~= unit.packed then
-      written[#written + 1], written[#written + 2] = unit.kind .. SEP .. unit.id, packed
-    elseif unit.packed and not packed then
-      dropped[#dropped + 1] = unit.kind .. SEP .. unit.id
-    end
-    unit.packed, unit.is_touched = packed, false
-    if not (packed and REMAIN[unit.kind]) then
-      forget(unit)
+  local writes, drops = 2, 0
+  written[1], written[2] = 'stamp', new_stamp
+  for index = 1, count do
+    local kind, id = kinds[index], ids[index]
+    touched[kind][id] = nil
+    local packed = change(kind, id)
+    if packed then
+      written[writes + 1], written[writes + 2], writes = kind .. SEP .. id, packed, writes + 2
+    elseif packed == false then
+      dropped[drops + 1], drops = kind .. SEP .. id, drops + 1
     end
   end
-  in_batches('HSET', written)
-  in_batches('HDEL', dropped)
+  in_batches('HSET', written, writes)
+  in_batches('HDEL', dropped, drops)
   stamp = new_stamp
 end

@@ -15,6 +15,11 @@ local function charged_id(window, stamp)
   return window.id .. SEP .. stamp
 end
 
+local function now_text(now)
+  now.text = now.text or num.pad(now.us)
+  return now.text
+end
+
 function sliding.new_book()
   return { total = 0, held = 0 }
 end
@@ -22,7 +27,7 @@ end
 -- Charges `amount`; returns the stamp under which it can be corrected (text, as the list keeps it).
 function sliding.add(window, amount, now)
   local grain_us, book = window.grain_us, window.book
-  local stamp = num.pad(grain_us == 1 and now.us or num.ceil_div(now.us, grain_us) * grain_us)
+  local stamp = grain_us == 1 and now_text(now) or num.pad(num.ceil_div(now.us, grain_us) * grain_us)
   local id = charged_id(window, stamp)
   if book.last == stamp then
     store.put('charged', id, store.get('charged', id) + amount)
