@@ -141,7 +141,7 @@ def presets() -> list[PresetCard]:
             pace=[_window_words(window) for window in preset.windows],
             note=_note_of(key, preset),
         )
-        for key, preset in LANE_PRESETS.items()
+        for key, preset in sorted(LANE_PRESETS.items())
     ]
 
 

@@ -98,11 +98,11 @@ def _running(me: str) -> tuple[LeaseView, ...]:
     pro, llama = "gemini/gemini-2.5-pro", "nvidia/llama-4-maverick"
     return (
         lease("l-mine", pro, me, 12_400),
-        lease("l-lite", "gemini/flash-lite", "user:2", 3_000),
-        lease("l-1", llama, "user:2", 130_000),
-        lease("l-2", llama, "user:3", 64_000),
+        lease("l-lite", "gemini/flash-lite", "user:900002", 3_000),
+        lease("l-1", llama, "user:900002", 130_000),
+        lease("l-2", llama, "user:900003", 64_000),
         lease("l-3", "nvidia/qwen-3-next", me, 2_200, klass="batch"),
-        lease("l-4", "nvidia/qwen-3-next", "user:2", 31_000),
+        lease("l-4", "nvidia/qwen-3-next", "user:900002", 31_000),
     )
 
 
@@ -138,9 +138,9 @@ def busy_afternoon(me: str = "user:1") -> QueueSnapshot:
         waiting_by_class={"interactive": 3, "normal": 1, "batch": 0},
         tickets=(
             ticket("t-mine", pro, 1, me),
-            ticket("t-colleague", pro, 2, "user:2", estimated_start_ms=6000),
-            ticket("t-check", pro, 3, "user:3", estimated_start_ms=None, purpose="check"),
-            ticket("t-normal", llama, 1, "user:2", klass="normal", reason="provider", waited_ms=12_000),
+            ticket("t-colleague", pro, 2, "user:900002", estimated_start_ms=6000),
+            ticket("t-check", pro, 3, "user:900003", estimated_start_ms=None, purpose="check"),
+            ticket("t-normal", llama, 1, "user:900002", klass="normal", reason="provider", waited_ms=12_000),
         ),
         leases=_running(me),
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from cryptography.fernet import Fernet
 from django.core.checks import CheckMessage, run_checks
+from django.core.checks.registry import registry
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.urls import URLPattern, URLResolver, include, path
@@ -195,6 +196,7 @@ def test_policies_given_to_as_view_would_be_ignored_and_are_an_error() -> None:
 
 
 def test_the_check_of_the_routes_is_part_of_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run by itself: Django's own checks would keep the routes put here in the resolver for good."""
     monkeypatch.setattr(urls, "urlpatterns", [path("a", Stock.as_view())])
-    with pytest.raises(SystemCheckError, match=r"relay\.E011"):
-        call_command("check")
+    assert checks.check_generation_views in registry.get_checks()
+    assert ids(checks.check_generation_views()) == ["relay.E011"]

@@ -166,5 +166,5 @@ def test_rows_are_serialised_once_per_viewer_and_the_common_part_once(monkeypatc
     picture = Picture(busy_afternoon(), FakeConfiguration())
     for _ in range(50):
         picture.frame(MEMBER)
-        picture.frame(Viewer("user:2"))
+        picture.frame(Viewer("user:900002"))
     assert len(encoded) == 3

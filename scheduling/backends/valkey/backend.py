@@ -23,7 +23,7 @@ from scheduling.backends.valkey.holding import Holding
 from scheduling.backends.valkey.inbox import Inbox
 from scheduling.backends.valkey.layout import Message, lay_out
 from scheduling.backends.valkey.library import library
-from scheduling.backends.valkey.link import Link
+from scheduling.backends.valkey.link import Link, OtherSchema
 from scheduling.backends.valkey.pictures import Pictures
 from scheduling.backends.valkey.rounds import Rounds
 from scheduling.backends.valkey.sender import Sender, State, Verb
@@ -68,7 +68,11 @@ class ValkeyBackend:
     async def open(self, deliver: Deliver) -> None:
         """A store that is away is tried again and again; verbs fail meanwhile. Raises `OtherSchema`."""
         self._deliver = deliver
-        await self._sender.come_up(strictly=True)
+        try:
+            await self._sender.come_up(strictly=True)
+        except OtherSchema:
+            await self._link.close()
+            raise
         self._sending = asyncio.create_task(self._sender.run())
         others = (self._rounds.listen(self._holding.box), self._attendance.stay())
         self._others = [asyncio.create_task(work) for work in others]

@@ -145,9 +145,15 @@ class Sender:
             if self.state is State.UP:
                 self.break_off("the store has forgotten everything")
         else:
-            self._answered(verb, answer)
+            self._tell(verb, answer)
             if verb.done is not None and not verb.done.done():
                 verb.done.set_result(None)
+
+    def _tell(self, verb: Verb, answer: Message) -> None:
+        try:
+            self._answered(verb, answer)
+        except Exception:  # whoever listens is at fault, and not to stop the others' verbs
+            log.exception("listener_failed", verb=verb.name)
 
     def _go_down(self, trouble: str) -> None:
         if self.state is not State.DOWN:

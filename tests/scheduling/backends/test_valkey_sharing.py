@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from scheduling.backends.valkey.layout import Message
 from scheduling.coordinator import Coordinator
 from scheduling.core.spec import RelaySpec
 from scheduling.core.tickets import Actual
+from scheduling.errors import StoreAway
 from tests.scheduling.backends.benches import Bench, SettlingClock, ask, benched, granted
 from tests.scheduling.backends.stores import Store
 from tests.scheduling.relays import S, provider, relay, rpm, rules
@@ -143,6 +145,38 @@ async def test_the_newest_configuration_rules_whoever_brings_it(bench: Bench) ->
     one.configure(ONE_LANE)
     await bench.clock.advance(0)
     assert one.snapshot().providers[0].limit == 3
+
+
+async def test_verbs_of_one_tick_share_a_round_trip(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator = await bench.open(relay(provider(of=rules(lanes=50))))
+    link = coordinator._backend._link  # type: ignore[attr-defined]
+    trips: list[list[str]] = []
+    send = link.send
+
+    async def counted(calls: list[tuple[str, Message]]) -> list[Message]:
+        trips.append([verb for verb, _ in calls])
+        return await send(calls)
+
+    monkeypatch.setattr(link, "send", counted)
+    leases = await asyncio.gather(*(coordinator.acquire(ask(f"t{number}")) for number in range(20)))
+    for lease in leases:
+        lease.release()
+    await bench.clock.advance(0)
+    assert [verbs.count("line_up") for verbs in trips if "line_up" in verbs] == [20]
+    assert [verbs.count("release") for verbs in trips if "release" in verbs] == [20]
+
+
+async def test_a_verb_that_goes_wrong_harms_only_itself(bench: Bench) -> None:
+    coordinator = await bench.open(ONE_LANE)
+    backend = coordinator._backend
+    broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    backend._put("line_up", lambda: {"ask": {"id": "t0"}}, done=broken)  # type: ignore[attr-defined]
+    lease = await coordinator.acquire(ask("t1"))
+    with pytest.raises(StoreAway):
+        await broken
+    assert coordinator._backend.trouble == ""  # type: ignore[attr-defined]
+    lease.release()
+    assert (await coordinator.acquire(ask("t2"))).ticket_id == "t2"
 
 
 def deafen(coordinator: Coordinator) -> None:

@@ -3,9 +3,9 @@
 -- spec:    { version, relay = { max_running, max_inside }, providers, flows, calendars = { { id, starts } … } }
 --   provider: { key, lanes (nil: profile missing), max_waiting, paused, pause_message, pause_sends_away, rules,
 --               credentials = { { id, group, lanes, model, paused } … }, models }
---   model:    { key, group, lanes_per_model, wait_timeout_us, rule, fair, paused, pause_message, pause_sends_away, rules,
---               plans = { { scope, tail, measure, mode, reason, limit, length_us, interval_us, burst, per_minute,
---               grain_us, calendar } … } }; `rules` is the lane rules as text, which nobody here reads
+--   model:    { key, group, lanes_per_model, wait_timeout_us, rule, fair, paused, pause_message, pause_sends_away,
+--               rules, plans = { { scope, tail, measure, mode, reason, limit, length_us, interval_us, burst,
+--               per_minute, grain_us, calendar } … } }; `rules` is the lane rules as text, which nobody here reads
 --   flow:     { key, weight, concurrency, rpm, tpm }
 -- records: `roster` '' : provider keys in the order in which they came; `roster` by provider: { models, axes }
 

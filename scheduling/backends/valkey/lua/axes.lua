@@ -1,9 +1,9 @@
 -- Purpose: the things a start needs room on: lanes count who runs, an axis is a ledger and perhaps a pacer before it.
 -- Twin:    scheduling/core/axes.py
 -- lane:    any record with { running, batch }
--- axis:    from the configuration: { id, serial, measure, reason, limit, length_us, interval_us (0: not paced), burst,
---          grain_us, calendar, per_minute }; its book is the record `axis`, with `open` = what is charged by leases that
---          are not settled yet
+-- axis:    from the configuration: { id, serial, measure, reason, limit, length_us, interval_us (0: not paced),
+--          burst, grain_us, calendar, per_minute }; its book is the record `axis`, with `open` = what is charged by
+--          leases that are not settled yet
 -- posting: { axis, serial, number, amount, stamp (nil: held) }
 local BATCH_CLASS = 2
 

@@ -41,18 +41,18 @@ local function call_of(verb, quiet)
     if now.skipped_us > 0 then
       recovery.catch_up(now.skipped_us, now)
     end
-    local more = verb(call, events, now)
+    local more = verb(call, events, now) or {}
     verbs.finish(events, now)
-    if not quiet or #events > 0 or now.skipped_us > 0 then
+    if not quiet or more.changed or #events > 0 or now.skipped_us > 0 then
       root.version = root.version + 1
     end
     local reply = answer(mail.sort(events, call.box), now)
-    reply.unknown = more and more.unknown or nil
+    reply.unknown = more.unknown
     return finish(reply)
   end
 end
 
--- ARGV 1: { epoch, lease_us, offers, missing = boxes that were there before (nil: the caller's database knows no store) }
+-- ARGV 1: { epoch, lease_us, offers, missing = boxes that were there before (nil: the caller's database knows of none) }
 -- Makes the store's first record. If there is one nothing happens, but that a store older than the database takes the
 -- next configuration whatever its version. Returns msgpack { epoch, founded }.
 local function found(keys, args)

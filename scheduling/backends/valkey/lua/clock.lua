@@ -1,6 +1,6 @@
--- Purpose: now. The relay's time goes on with the server's clock, and is believed up to 5 s a step: processes that are
---          there call twice a second, so a longer step means that all of them stood still or that somebody set the clock.
---          So no clock makes leases expire or windows empty; what hangs on the calendar is told by how much it is late.
+-- Purpose: now. The relay's time goes on with the server's clock, and is believed up to 5 s a step: processes that
+--          are there call twice a second, so a longer step means that all of them stood still, or that somebody set
+--          the clock. So no clock makes leases expire or windows empty; what hangs on the calendar is told apart.
 -- Twin:    Moment in scheduling/core/moment.py
 -- Returns: { us = never goes back, wall_us = the server's clock, skipped_us = of the last step, what is not believed }
 local STEP_AT_MOST_US = 5 * num.SECOND_US

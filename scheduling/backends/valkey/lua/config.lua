@@ -1,5 +1,5 @@
--- Purpose: what is configured, as `arrange.lua` laid it out: providers, models, axes, own limits. Read by every verb and
---          changed by configure only, so decoded once and kept between calls until another arrangement is in force.
+-- Purpose: what is configured, as `arrange.lua` laid it out: providers, models, axes, own limits. Read by every verb
+--          and changed by configure only, so decoded once and kept between calls until another one is in force.
 -- Twin:    the spec, windows and roads held by ProviderState, ModelState and WindowAxis
 -- KEYS:    <prefix>config   hash: <kind> SEP <id> -> packed record
 local kept, kept_for = {}, nil -- decoded records by kind and id, and the arrangement they are of

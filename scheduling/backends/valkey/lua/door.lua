@@ -103,7 +103,8 @@ function door.used_up_closing(model, now)
   closings[3] = soonest
   local ruling
   for _, closing in ipairs(closings) do
-    if closing and closing.used_up and closing.until_us > now.us and not (ruling and ruling.until_us >= closing.until_us) then
+    local counts = closing and closing.used_up and closing.until_us > now.us
+    if counts and not (ruling and ruling.until_us >= closing.until_us) then
       ruling = closing
     end
   end
@@ -215,5 +216,6 @@ function door.who_should_go(newcomer, can_start)
     return nil
   end
   local leaver = roll.rather(ask, line_full and ask.provider or '')
-  return leaver and store.get('ticket', leaver) or newcomer, relay_full and 'gateway_overloaded' or 'provider_queue_full'
+  local code = relay_full and 'gateway_overloaded' or 'provider_queue_full'
+  return leaver and store.get('ticket', leaver) or newcomer, code
 end

@@ -59,8 +59,8 @@ function leases.adopt(held, known, now)
   local ask = held.ask
   local credential = held.credential and store.get('credential', known.provider .. SEP .. held.credential)
   local lease = { id = ask.id, ask = ask, number = run.number(), arrival = held.arrival, model = ask.model,
-    granted_us = now.us - held.age_us, arrived_us = now.us - held.age_us, pace_us = held.pace_us, settled = held.settled,
-    turns = { 0, 0 }, share = 0, postings = {}, own = {} }
+    granted_us = now.us - held.age_us, arrived_us = now.us - held.age_us, pace_us = held.pace_us,
+    settled = held.settled, turns = { 0, 0 }, share = 0, postings = {}, own = {} }
   if credential then
     lease.credential, lease.credential_serial = held.credential, credential.serial
   end

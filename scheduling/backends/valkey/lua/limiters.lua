@@ -2,8 +2,8 @@
 -- Twin:    scheduling/core/limiters.py
 -- KEYS:    <prefix>parked SEP <key>   sorted set: line ids in the order of parking
 --          <prefix>resting            sorted set: keys of limits nobody uses, by when they may be dropped
--- records: `limiter` by key: { key, serial, concurrency, rpm, tpm, running, lines = lines with waiting tickets, parkings,
---          requests, tokens = books of two sliding windows of a minute }
+-- records: `limiter` by key: { key, serial, concurrency, rpm, tpm, running, lines = lines with waiting tickets,
+--          parkings, requests, tokens = books of two sliding windows of a minute }
 --          `waits` by key SEP line id: how many of its tickets wait in that line
 -- stamps:  { requests, tokens, amount }: where a start was entered, to be corrected at settle
 local PARKED_AT_MOST = 2

@@ -55,11 +55,14 @@ function mail.leave(box, now)
   end
 end
 
--- Whoever is silent for too long is dead. Its leases expire by themselves.
+-- Whoever is silent for too long is dead. Its leases expire by themselves. Answers whether there was anybody.
 function mail.bury(now)
   local box, heard_us = order.first('boxes')
+  local buried = false
   while box and heard_us <= now.us - SILENT_US do
     mail.leave(box, now)
+    buried = true
     box, heard_us = order.first('boxes')
   end
+  return buried
 end

@@ -32,7 +32,8 @@ function probe.pick(ticket, now)
   local ask = ticket.ask
   local known, model = config.model(ask.model), store.get('model', ask.model)
   local pool = store.get('pool', model.pool)
-  if recovery.is_shut(now) or config.provider(known.provider).paused or known.paused or not has_lanes(known, model, ask.klass) then
+  local paused = config.provider(known.provider).paused or known.paused
+  if recovery.is_shut(now) or paused or not has_lanes(known, model, ask.klass) then
     return nil
   end
   if policy.hindrance(known.windows, known, pool, ask, now) then

@@ -1,7 +1,7 @@
 -- Purpose: when the store is new though it should not be, or was restarted and may have forgotten its last second.
---          Nothing starts until every process that was there has said what it holds, or for 5 s at most. If one is still
---          missing then and all was forgotten, nobody knows what it has charged: windows shorter than a day count as
---          full. What is announced counts from now on: later than it was charged, so never too little.
+--          Nothing starts until every process that was there has said what it holds, or for 5 s at most. If one is
+--          still missing then and all was forgotten, nobody knows what it has charged: windows shorter than a day
+--          count as full. What is announced counts from now on: later than it was charged, so never too little.
 -- Twin:    none; the core's state lives and dies with its process
 -- root:    { gate_us = nothing starts before it (nil: open), missing = boxes not heard of yet, forgot_all, adopt_us =
 --          until then leases that are not known are taken over, run_id = the server's, as last told }

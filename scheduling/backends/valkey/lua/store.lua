@@ -1,28 +1,30 @@
--- Purpose: the unit of work. A verb reads records (msgpack in one hash), changes them as Lua tables, and all that differs
---          is written at its end in one command: a verb that breaks has written no record.
---          Records of things that stay (models, limits, axes; not tickets) remain decoded between calls. They count only
---          if the stamp in the store is the one this library wrote last; anything else - a restart, a flush, a replica
---          that took over, a verb that broke - makes it read anew.
+-- Purpose: the unit of work. A verb reads records (msgpack in one hash), changes them as Lua tables, and all that
+--          differs is written at its end in one command: a verb that breaks has written no record.
+--          Records of things that stay (models, limits, axes; not tickets) remain decoded between calls. They count
+--          only if the stamp in the store is the one this library wrote last; anything else - a restart, a flush, a
+--          replica that took over, a verb that broke - makes it read anew.
 -- Twin:    the objects of scheduling/core/state.py
 -- KEYS:    <prefix>state   hash: <kind> SEP <id> -> packed record; `stamp` -> epoch SEP version of the last verb
 local prefix, stamp
 local records, packed_of = {}, {} -- by kind and id; record false: there is none
 local touched, kinds, ids, count = {}, {}, {}, 0 -- what this verb has looked at: by kind and id, and in turn
-local kept = 0
+local ring_kinds, ring_ids, slot = {}, {}, 0 -- what remains, in the order in which it came: the oldest makes room
+local in_ring = {} -- by kind and id
 local REMAIN = { root = true, roster = true, provider = true, model = true, pool = true, credential = true, axis = true,
   lines = true, limiter = true, sample = true }
-local REMAIN_AT_MOST = 5000
+local REMAIN_AT_MOST = 8192
 local SCHEMA_HELD_S = 15
 
 local function forget_all()
-  records, packed_of, touched, kept = {}, {}, {}, 0
+  records, packed_of, touched = {}, {}, {}
+  ring_kinds, ring_ids, slot, in_ring = {}, {}, 0, {}
   order.forget()
 end
 
 -- Whether there is anything in the store.
 function store.begin(key)
   local found = redis.call('HGET', key .. 'state', 'stamp')
-  if not found or found ~= stamp or key ~= prefix or kept > REMAIN_AT_MOST then
+  if not found or found ~= stamp or key ~= prefix then
     forget_all()
   end
   prefix, stamp, count = key, nil, 0
@@ -51,7 +53,6 @@ end
 
 local function take_in(kind, id, packed)
   packed_of[kind][id] = packed
-  kept = kept + 1
   set(kind, id, packed and cmsgpack.unpack(packed) or false)
 end
 
@@ -59,7 +60,7 @@ local function known(kind)
   local of_kind = records[kind]
   if not of_kind then
     of_kind = {}
-    records[kind], packed_of[kind], touched[kind] = of_kind, {}, {}
+    records[kind], packed_of[kind], touched[kind], in_ring[kind] = of_kind, {}, {}, {}
   end
   return of_kind
 end
@@ -129,14 +130,38 @@ local function in_batches(command, arguments, last)
   end
 end
 
+local function forget(kind, id)
+  records[kind][id], packed_of[kind][id] = nil, nil
+end
+
+-- The one that came longest ago makes room; if this verb looks at it too, it comes again.
+local function make_room()
+  slot = slot % REMAIN_AT_MOST + 1
+  local kind, id = ring_kinds[slot], ring_ids[slot]
+  if kind then
+    in_ring[kind][id] = nil
+    if not touched[kind][id] then
+      forget(kind, id)
+    end
+  end
+end
+
+local function remain(kind, id, packed)
+  packed_of[kind][id] = packed
+  if not in_ring[kind][id] then
+    make_room()
+    ring_kinds[slot], ring_ids[slot], in_ring[kind][id] = kind, id, true
+  end
+end
+
 -- What of a record has to be written: packed, if it differs; false, if it is gone; nil, if nothing.
 local function change(kind, id)
   local record, before = records[kind][id], packed_of[kind][id]
   local packed = record and cmsgpack.pack(record) or false
   if packed and REMAIN[kind] then
-    packed_of[kind][id] = packed
+    remain(kind, id, packed)
   else
-    records[kind][id], packed_of[kind][id], kept = nil, nil, kept - 1
+    forget(kind, id)
   end
   if packed ~= before then
     return packed

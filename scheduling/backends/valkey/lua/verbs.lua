@@ -1,5 +1,5 @@
--- Purpose: the verbs. Each is one atomic step, idempotent by ticket id, and ends in the same way: what has expired goes,
---          whoever may start starts.
+-- Purpose: the verbs. Each is one atomic step, idempotent by ticket id, and ends in the same way: what has expired
+--          goes, whoever may start starts.
 -- Twin:    scheduling/core/verbs.py
 -- KEYS, ARGV, returns: see calls.lua; `call` is what ARGV 1 says, `events` what is answered
 
