@@ -204,6 +204,8 @@ def _span_words(window: WindowSpec | WindowPreset) -> str:
     seconds = window.window_us // 1_000_000 if isinstance(window, WindowSpec) else window.window_s or 0
     if seconds == 60:
         return _("minute")
+    if seconds and seconds % 3600 == 0:
+        return _("%(hours)s h") % {"hours": seconds // 3600}
     return _("%(seconds)s s") % {"seconds": seconds}
 
 
