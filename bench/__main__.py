@@ -56,7 +56,7 @@ def main() -> int:
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="figures are medians over them (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of one measurement (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.8, help="of one measurement (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="one round of half seconds: to see that it works")
     parser.add_argument("--json", action="store_true", help="microseconds and full digits, for programs")
     return parser

@@ -15,7 +15,7 @@ from bench.plan import LOADS, Errand, Heard, Load, Measured
 from bench.processes import Cores, Variant, cpu_us, pin
 
 WARM_UP_S = 0.5
-SETTLE_S = 0.35  # the relay's usage rows follow within a quarter of a second: their CPU time counts
+SETTLE_S = 0.3  # the relay's usage rows follow within a quarter of a second: their CPU time counts
 LOAD_TOOL_LIMIT_S = 60.0
 
 

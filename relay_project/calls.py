@@ -56,3 +56,4 @@ class Reply:
     status: int
     headers: list[tuple[str, str]]
     stream: AsyncIterator[bytes]
+    whole: bytes | None = None  # all of it, where it has come already; `stream` then holds nothing any more

@@ -226,7 +226,8 @@ class Turn:
         self._parts.quota.succeeded(place)
         self._parts.learning.served(place, self._candidate.provider.vendor, begun.answer.limits, lease)
         headers = [*begun.headers, *_own_headers(story, self._candidate), *self._outlay.warnings]
-        return Reply(begun.answer.status, headers, LiveAnswer(begun, lease, story, self._outlay, self._parts.tasks))
+        stream = LiveAnswer(begun, lease, story, self._outlay, self._parts.tasks)
+        return Reply(begun.answer.status, headers, stream, whole=begun.head if begun.over else None)
 
 
 def _own_headers(story: Story, candidate: Candidate) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponse, HttpResponseBase
 from rest_framework import exceptions
 from rest_framework.request import Request
 
@@ -42,9 +42,11 @@ class RelayedResponse(HttpResponseBase):
         return self._stream
 
 
-async def relayed(reply: Reply) -> RelayedResponse:
+async def relayed(reply: Reply) -> HttpResponseBase:
     """The response for a reply; what the reply holds is given back if none can be made of it."""
     try:
+        if reply.whole is not None:
+            return HttpResponse(reply.whole, status=reply.status, headers=dict(reply.headers))
         return RelayedResponse(reply)
     except BaseException:
         await cast(Any, reply.stream).aclose()

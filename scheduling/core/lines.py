@@ -138,6 +138,10 @@ class Lines:
             tag = key[1] + ceil_div(self._last_cost, self._by_flow[flow].weight) if self.fair else 0
             heapq.heapreplace(heap, (parked, (rank, tag, number), flow, index + 1))
 
+    def resume(self, clock: int, served: int, last_cost: int) -> None:
+        """Go on from where these lines were, as records tell it."""
+        self._clock, self._served, self._last_cost = clock, served, last_cost
+
     def copy_shares(self, other: Lines) -> None:
         """Take over another's tags and clock, for a look ahead."""
         self._clock, self._served, self._last_cost = other._clock, other._served, other._last_cost

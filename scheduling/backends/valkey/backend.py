@@ -35,6 +35,8 @@ from scheduling.core.snapshot import QueueSnapshot
 from scheduling.core.spec import SchedulerSpec
 from scheduling.core.tickets import Actual, Ask, Closure, Selection, TargetRef
 
+Done = asyncio.Future[None]
+
 
 class ValkeyBackend:
     """`url`: as redis-py reads it. `namespace`: whoever names the same one shares the state (the keys' hash tag).
@@ -157,21 +159,14 @@ class ValkeyBackend:
     def _now(self) -> Moment:
         return Moment(self._clock.now_us(), self._clock.wall_us())
 
-    def _put(
-        self,
-        name: str,
-        message: Callable[[], Message],
-        *,
-        must: bool = True,
-        done: asyncio.Future[None] | None = None,
-    ) -> None:
+    def _put(self, name: str, message: Callable[[], Message], *, must: bool = True, done: Done | None = None) -> None:
         self._sender.put(Verb(name, lambda: self._signed(message()), must, done))
 
     def _signed(self, message: Message) -> Message:
         signed = {**message, "box": self._holding.box}
         return {**signed, "now": list(self._now())} if self._told_clock else signed
 
-    def _put_ask(self, ask: Ask, done: asyncio.Future[None] | None = None) -> None:
+    def _put_ask(self, ask: Ask, done: Done | None = None) -> None:
         box = self._holding.box
         self._put("line_up", lambda: {"ask": wire.ask_message(ask, self._now(), box)}, must=False, done=done)
 

@@ -101,6 +101,16 @@ class Link:
             raise LinkDown(str(error)) from error
         return state, config
 
+    async def talks(self, conversations: Sequence[str]) -> dict[str, str]:
+        """The credentials these conversations had last, as far as that is known. Raises `LinkDown`."""
+        if not conversations:
+            return {}
+        try:
+            found = await self._redis.hmget(self.prefix + "talks", list(conversations))
+        except (RedisError, OSError) as error:
+            raise LinkDown(str(error)) from error
+        return {key: str(one, "utf-8") for key, one in zip(conversations, found, strict=True) if isinstance(one, bytes)}
+
     async def nudges(self, box: str) -> AsyncIterator[None]:
         """One item whenever there is mail. Ends with `LinkDown`."""
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -47,16 +48,22 @@ def records_of(fields: Fields) -> Records:
     return found
 
 
-def state_of(records: Records, config: Records) -> tuple[State, Moment]:
-    """The state as it was after the store's last verb, and when that was."""
+def conversations_of(records: Records) -> list[str]:
+    """Those that somebody waits with: `state_of` wants to know the credentials they had last."""
+    return list({one["ask"]["conversation"] for one in records["ticket"].values()} - {""})
+
+
+def state_of(records: Records, config: Records, talks: Mapping[str, str]) -> State:
+    """The state as it was after the store's last verb. `talks`: conversation → credential."""
     root = records["root"][""]
     now = Moment(root["us"], root["wall_us"])
     state = State(_spec(records, config), _number=root["number"])
     take_over(state, state.spec, now)
     _leave_out_what_is_gone(state, config)
+    state.conversations = dict(talks)
     state.version, state.lease_us = root["version"], root.get("lease_us")
     _Thaw(state, records, config, now).all()
-    return state, now
+    return state
 
 
 def _spec(records: Records, config: Records) -> SchedulerSpec:
@@ -139,9 +146,9 @@ class _Thaw:
         for key, known in self._records["limiter"].items():
             self._state.limiters[key] = Limiter(self._state.spec.flows.get(key) or FlowSpec(key))
             self._state.limiters[key].running = known["running"]
-        for lease in sorted(self._records["lease"].values(), key=_number):
+        for lease in sorted(self._records["lease"].values(), key=itemgetter("number")):
             self._lease(lease)
-        for ticket in sorted(self._records["ticket"].values(), key=_entered):
+        for ticket in sorted(self._records["ticket"].values(), key=itemgetter("entered")):
             self._ticket(ticket)
         self._lines()
         self._blocks()
@@ -222,9 +229,10 @@ class _Thaw:
                 lines.park(line, limiter)
                 if limiter is not None:
                     limiter.parked[line] = None
-        for model in self._state.models.values():
-            for lines in model.lines:
-                lines.resort(fair=lines.fair)
+        for known in self._records["lines"].values():
+            lines = self._state.models[known["model"]].lines[known["klass"]]
+            lines.resume(known["clock"], known["served"], known["last_cost"])
+            lines.resort(fair=lines.fair)
 
     def _blocks(self) -> None:
         for key, known in self._records["model"].items():
@@ -232,13 +240,3 @@ class _Thaw:
             if "blocked" in known:
                 blocked = known["blocked"]
                 model.pool.blocked[model] = Blocked(blocked["due_us"], Reason(blocked["reason"]))
-
-
-def _number(lease: Message) -> int:
-    number: int = lease["number"]
-    return number
-
-
-def _entered(ticket: Message) -> int:
-    entered: int = ticket["entered"]
-    return entered

@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from scheduling.backends.valkey.link import Link, LinkDown
-from scheduling.backends.valkey.picture import records_of, state_of
+from scheduling.backends.valkey.picture import conversations_of, records_of, state_of
 from scheduling.backends.valkey.wire import Shift
 from scheduling.clock import SECOND_US, Clock
 from scheduling.core.describe import describe
@@ -87,13 +87,15 @@ class Pictures:
         began_us, self._is_stale = self._clock.now_us(), False
         try:
             fields, config = await self._link.records()
+            records = records_of(fields)
+            talks = await self._link.talks(conversations_of(records))
         except LinkDown as error:
             log.info("no_picture", trouble=str(error))
             return
         finally:
             self._not_before_us = self._clock.now_us() + PAUSE_US
-        if b"root\x1f" in fields:
-            self._state, _ = state_of(records_of(fields), records_of(config))
+        if records["root"]:
+            self._state = state_of(records, records_of(config), talks)
         took_us = self._clock.now_us() - began_us
         self._not_before_us = self._clock.now_us() + max(PAUSE_US, EASE * took_us)
 

@@ -60,8 +60,9 @@ class Store:
 
     def state(self) -> State:
         """Its records, made a core state."""
-        fields = [self.client.hgetall(self.prefix + name) for name in ("state", "config")]
-        return state_of(*(records_of(one) for one in fields))[0]
+        records, config = (records_of(self.client.hgetall(self.prefix + name)) for name in ("state", "config"))
+        talks = self.client.hgetall(self.prefix + "talks")
+        return state_of(records, config, {key.decode(): one.decode() for key, one in talks.items()})
 
     def _found(self, pipeline: Any, built: Library, prefix: str, now: Moment) -> None:
         self._put(pipeline, built, prefix, "found", {"epoch": "e", "lease_us": LEASE_US, "offers": True}, now)
