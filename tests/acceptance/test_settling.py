@@ -38,6 +38,7 @@ COMPLETIONS, AT_ONCE, COMPLETED_WITHIN_S = 1000, 16, 15.0
 STREAMS = 300
 SLOW_STREAM = "ttft_ms=1500;tokens_per_s=5;answer_tokens=10"  # about three seconds
 SAMPLES = 25
+OWN_POOL = 4  # threads that the process keeps for reading its configuration and writing its books
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ async def test_three_hundred_streams_at_once_need_no_thread_and_no_database_conn
         streams = [asyncio.create_task(send(client, site.relay, ask)) for ask in asks]
         while await asyncio.to_thread(lambda: site.upstream.inflight) < STREAMS:
             assert not any(stream.done() for stream in streams), "not all at once"
-        assert await least(lambda: thread_count(pid)) <= threads
+        # A thread of the process's own pool may have been added meanwhile; three hundred must not be.
+        assert await least(lambda: thread_count(pid)) <= threads + OWN_POOL
         assert await least(lambda: files_but_tcp(pid)) <= files
         answers = await asyncio.gather(*streams)
     assert all(answered.word in answered.text and answered.events[-1] == "[DONE]" for answered in answers)
