@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import structlog
 
 from bench.figures import STREAM_COLUMNS, WHOLE_COLUMNS, Figures
-from bench.plan import Load
+from bench.plan import Extent, Load
 from bench.processes import Bench, Cores, DidNotStart, pick_cores
 from bench.rounds import RequestsFailed, measure_rounds, warm_up
 from bench.scheduler import WAITING, store_costs_us, verb_costs_us
@@ -26,6 +26,7 @@ from bench.table import table
 from bench.variants import start_variants
 from relay_project.server.errors import ValkeyUnavailable
 
+QUICK = Extent(rounds=1, seconds=0.5, within_s=60.0)
 Report = dict[Load, dict[str, Figures]]
 Costs = dict[str, float]  # what → µs
 
@@ -40,12 +41,11 @@ class Results:
 
 def main() -> int:
     asked = _arguments().parse_args()
-    if asked.quick:
-        asked.rounds, asked.seconds = 1, 0.5
+    extent = QUICK if asked.quick else Extent(asked.rounds, asked.seconds, asked.within)
     signal.signal(signal.SIGTERM, _end)
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:
-        results = _measure_all(asked.rounds, asked.seconds)
+        results = _measure_all(extent)
     except (DidNotStart, RequestsFailed, ValkeyUnavailable) as failure:
         print(failure, file=sys.stderr)
         return 1
@@ -55,8 +55,9 @@ def main() -> int:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3, help="figures are medians over them (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="at most; figures are medians (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.8, help="of one measurement (default: %(default)s)")
+    parser.add_argument("--within", type=float, default=130.0, help="seconds for all rounds (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="one round of half seconds: to see that it works")
     parser.add_argument("--json", action="store_true", help="microseconds and full digits, for programs")
     return parser
@@ -67,22 +68,22 @@ def _end(_number: int, _frame: object) -> NoReturn:
     sys.exit(1)
 
 
-def _measure_all(rounds: int, seconds: float) -> Results:
+def _measure_all(extent: Extent) -> Results:
     cores = pick_cores(sorted(os.sched_getaffinity(0)))
-    report = _measure(cores, rounds=rounds, seconds=seconds)
+    rounds, report = _measure(cores, extent)
     print("measuring the scheduler alone", file=sys.stderr)
-    return Results(_conditions(cores, rounds, seconds), report, verb_costs_us(), store_costs_us())
+    return Results(_conditions(cores, rounds, extent.seconds), report, verb_costs_us(), store_costs_us())
 
 
-def _measure(cores: Cores, *, rounds: int, seconds: float) -> Report:
+def _measure(cores: Cores, extent: Extent) -> tuple[int, Report]:
     with tempfile.TemporaryDirectory(prefix="relay-bench-") as folder, ExitStack() as held:
         variants = []
         for variant in start_variants(Bench(Path(folder), held), cores):
             print(f"started: {variant.name}", file=sys.stderr)
             variants.append(variant)
         warm_up(variants, cores)
-        print(f"measuring {rounds} × {seconds:g} s each", file=sys.stderr)
-        return measure_rounds(variants, cores, rounds=rounds, seconds=seconds)
+        print(f"measuring: up to {extent.rounds} rounds", file=sys.stderr)
+        return measure_rounds(variants, cores, extent)
 
 
 def _conditions(cores: Cores, rounds: int, seconds: float) -> dict[str, Any]:

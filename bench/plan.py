@@ -20,7 +20,7 @@ class Load:
 
     @property
     def name(self) -> str:
-        return f"{self.at_once} {'streams' if self.stream else 'whole answers'} at once"
+        return f"{'streams' if self.stream else 'whole answers'}, {self.at_once} at once"
 
 
 LOADS = (
@@ -30,6 +30,15 @@ LOADS = (
     Load(1, stream=True, chunks=CHUNKS_PER_STREAM, every_ms=CHUNK_EVERY_MS),
     Load(STREAMS_AT_ONCE, stream=True, chunks=CHUNKS_PER_STREAM, every_ms=CHUNK_EVERY_MS),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is measured."""
+
+    rounds: int  # at most
+    seconds: float  # of one measurement
+    within_s: float  # all rounds together; the rest of a run takes about 40 s
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from bench.figures import Figures, Round, summarise
-from bench.plan import LOADS, Errand, Heard, Load, Measured
+from bench.plan import LOADS, Errand, Extent, Heard, Load, Measured
 from bench.processes import Cores, Variant, cpu_us, pin
 
 WARM_UP_S = 0.5
@@ -31,14 +31,20 @@ def warm_up(variants: Sequence[Variant], cores: Cores) -> None:
 
 
 def measure_rounds(
-    variants: Sequence[Variant], cores: Cores, *, rounds: int, seconds: float
-) -> dict[Load, dict[str, Figures]]:
-    """Load → variant → figures. A peer that has failed under a load is missing there."""
+    variants: Sequence[Variant], cores: Cores, extent: Extent
+) -> tuple[int, dict[Load, dict[str, Figures]]]:
+    """How many rounds there were; load → variant → figures. A peer that has failed under a load is missing there.
+
+    A round that would not end in time is not begun: slow peers take long to answer what they took.
+    """
     measured: dict[Load, list[Round]] = {load: [] for load in LOADS}
-    for _ in range(rounds):
+    began = time.monotonic()
+    number = 0
+    while number < extent.rounds and (time.monotonic() - began) * (number + 1) <= extent.within_s * max(number, 1):
         for load in LOADS:
-            measured[load].append(dict(_measure(variants, load, seconds, cores)))
-    return {load: summarise(rows, stream=load.stream) for load, rows in measured.items()}
+            measured[load].append(dict(_measure(variants, load, extent.seconds, cores)))
+        number += 1
+    return number, {load: summarise(rows, stream=load.stream) for load, rows in measured.items()}
 
 
 def _measure(variants: Sequence[Variant], load: Load, seconds: float, cores: Cores) -> Iterator[tuple[str, Measured]]:

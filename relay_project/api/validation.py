@@ -73,10 +73,10 @@ def check_chat(fields: Mapping[str, Any]) -> None:
     """Raise `InvalidRequest` for the first field that is wrong."""
     _check_model(fields.get("model"))
     _check_messages(fields.get("messages"))
-    for name, (check, wanted) in FIELDS.items():
-        value = fields.get(name)
-        if value is not None and not check(value):
-            raise _wrong(name, wanted)
+    for name, value in fields.items():
+        known = FIELDS.get(name)
+        if known is not None and value is not None and not known[0](value):
+            raise _wrong(name, known[1])
     if fields.get("stream_options") is not None and not fields.get("stream"):
         raise InvalidRequest(_("stream_options is only allowed with stream: true."), param="stream_options")
 

@@ -106,6 +106,7 @@ async def test_a_store_in_use_by_another_schema_is_named(bench: Bench, store: St
     await backend._link.close()
 
 
+@pytest.mark.served
 async def test_a_store_that_is_away_refuses_at_once_and_what_runs_goes_on(tmp_path: Path) -> None:
     with running_valkey(tmp_path / "valkey") as url:
         coordinator = await _opened(url)
@@ -124,6 +125,7 @@ async def test_a_store_that_is_away_refuses_at_once_and_what_runs_goes_on(tmp_pa
         await coordinator.close()
 
 
+@pytest.mark.served
 async def test_a_store_that_was_away_at_the_start_is_found_later(tmp_path: Path) -> None:
     coordinator = await _opened(f"unix://{tmp_path}/valkey/valkey.sock")
     with pytest.raises(StoreAway):
@@ -142,6 +144,7 @@ async def _opened(url: str) -> Coordinator:
     return coordinator
 
 
+@pytest.mark.served
 async def test_a_clock_that_jumps_forward_neither_ends_leases_nor_keeps_closings_longer(store: Store) -> None:
     clock = SystemClock()
     backend = ValkeyBackend(store.url, clock, ForgetfulKeeper(), namespace=store.namespace)
