@@ -39,7 +39,7 @@ check: $(VENV)/dev.stamp ## format, lint, types, imports, sizes, tests on SQLite
 	$(TOOL_ENV) $(PY) manage.py makemigrations --check --dry-run
 	$(PY) -m pytest tests/structure
 	$(PY) -m pytest -n 2 --dist loadfile --ignore tests/structure
-	$(PG) -- $(PY) -m pytest -n 2 --dist loadfile -m "(django_db or served) and not slow and not browser"
+	$(PG) -- $(PY) -m pytest -n 2 --dist loadfile -m "django_db and not served and not slow and not browser"
 
 bench: $(VENV)/dev.stamp ## performance, side by side with peers when they are installed
 	@$(PY) -m bench $(ARGS)
